@@ -74,6 +74,7 @@ CORE = {
     "decisions",
     "errors",
     "outputs",
+    "printable",
     "emulator",
     "stores",
 }
@@ -82,7 +83,8 @@ PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
     "__main__": {"_engine", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
     "standard_streams": {"errors"},
-    "errors": {"events"},
+    "errors": {"events", "printable"},
+    "printable": set(),
     "events": {"arrow", "display"},
     "display": {"events", "units"},
     "bar": {"display", "events"},

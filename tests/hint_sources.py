@@ -115,7 +115,7 @@ def quoted_in_tests() -> Iterator[str]:
                 yield node.value
     for path in sorted(ROOT.glob("crates/*/**/*.rs")):
         source = path.read_text(encoding="utf-8")
-        tests = source if path.parent.name == "tests" else "".join(source.split(_TESTS)[1:])
+        tests = source if path.relative_to(ROOT).parts[2] == "tests" else "".join(source.split(_TESTS)[1:])
         yield from (text for token in tokens(tests) if (text := _unquoted(token)) is not None)
 
 

@@ -118,7 +118,7 @@ def test_a_copy_of_which_the_destination_states_nothing_is_read_back(
 ) -> None:
     files = {f"{n}": b"the only copy of %d" % n for n in range(5)} | {"empty": b""}
     here = fill(to_careless.folder / "here", files)
-    line = ("mv", here, "s3://b/to/", *words)
+    line: list[str | Path] = ["mv", here, "s3://b/to/", *words]
     careless.how = "damages"
     went = to_careless(*line, "--json", code=5)
     assert (went.summary["objects_deleted"], went.summary["objects_failed"]) == (1, 5)

@@ -38,6 +38,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from haulage.printable import printable
+
 if TYPE_CHECKING:
     from haulage.events import Summary
 
@@ -74,7 +76,7 @@ class HaulageError(Exception):
 
     def __str__(self) -> str:
         hint = f" (hint: {self.hint})" if self.hint else ""
-        return f"{self.operation} {self.object}: {self.cause}{hint}"
+        return printable(f"{self.operation} {self.object}: {self.cause}{hint}")
 
 
 class UsageError(HaulageError, ValueError):

@@ -121,7 +121,7 @@ def require_unchanged(
         folder: Of the run.
         manifest: Of the run; it is compared with ``SHA256SUMS``, where that is.
         operation: What is refused, for the message.
-        names: Of the files that are needed; default all that the manifest lists.
+        names: Of the files that are needed; default every one that the manifest lists.
 
     Raises:
         IntegrityError: One that is listed is gone, or holds other bytes.

@@ -13,8 +13,9 @@ import click
 from rich.console import Console
 
 from haulage.errors import HaulageError, UsageError
+from haulage.printable import printable
 from haulage.transfer import StoreOptions
-from haulage.watch import keeping, words
+from haulage.watch import keeping
 from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
 from haulage.watch.lines import INPUT
@@ -207,7 +208,7 @@ def watch(
 
 def _say(what: object) -> None:
     """Say something on standard error. It may hold names of others: none of them moves the cursor."""
-    STDERR.print(words.printable(f"haul: {what}"))
+    STDERR.print(printable(f"haul: {what}"))
 
 
 def _view(once: bool, as_json: bool, hint: str) -> View:

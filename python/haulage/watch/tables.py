@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from haulage.printable import printable
 from haulage.units import counted, format_rate
 from haulage.watch import tables_beside, words
 
@@ -103,13 +104,11 @@ def _line(*parts: tuple[str, str] | str) -> Text:
 
 def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
     totals = shown["totals"]
-    lines = [_line((words.printable(shown["source"]), "bold"), "  ", (hint, "dim"))]
+    lines = [_line((printable(shown["source"]), "bold"), "  ", (hint, "dim"))]
     if shown["away"]:
         ago = words.duration(shown["away"]["for_ns"])
         lines.append(
-            _line(
-                (f"has been unavailable for {ago}: ", "bold yellow"), words.printable(shown["away"]["cause"])
-            )
+            _line((f"has been unavailable for {ago}: ", "bold yellow"), printable(shown["away"]["cause"]))
         )
     lines += [_line((name, "bold yellow"), cause) for name, cause in tables_beside.away(shown)]
     if not shown["jobs"]:
@@ -118,9 +117,9 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
     job = shown["jobs"][0]
     if totals["jobs"] == 1:
         style, word = HEALTH[job["health"]]
-        what = words.printable(" ".join(filter(None, [job["what"], ", ".join(job["sources"])])))
-        goal = f" to {words.printable(job['destination'])}" if job["destination"] else ""
-        lines.append(_line((word, style), f"  job {words.printable(job['job'])}  {what}{goal}"))
+        what = printable(" ".join(filter(None, [job["what"], ", ".join(job["sources"])])))
+        goal = f" to {printable(job['destination'])}" if job["destination"] else ""
+        lines.append(_line((word, style), f"  job {printable(job['job'])}  {what}{goal}"))
     else:
         lines.append(_line(f"{counted(totals['jobs'], 'job')}, {totals['jobs_running']} running"))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
@@ -196,14 +195,14 @@ def _jobs(rows: list[dict[str, Any]]) -> Table:
             Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
             words.size(row["bytes_done"]),
             words.duration(row["eta_ns"]) if row["eta_ns"] is not None else "",
-            Text(words.printable(f"{what}{goal}")),
+            Text(printable(f"{what}{goal}")),
         )
     return table
 
 
 def _short(job: str) -> str:
     """Return enough of the name of a job to find it among others."""
-    return words.printable(job[:8])
+    return printable(job[:8])
 
 
 def _nodes_by_job(rows: list[dict[str, Any]]) -> Table:
@@ -220,10 +219,10 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
         engine, tasks = row["engine"], row["tasks"]
         counts = engine or tasks
         table.add_row(
-            Text(words.printable(row["node"])),
+            Text(printable(row["node"])),
             *([Text(_short(row["job"]))] if by_job else []),
             Text(word, style=style),
-            Text(words.printable(row["what"])),
+            Text(printable(row["what"])),
             format_rate(row["rate_bits_per_second"]) if engine else "",
             str(row["in_flight"]) if counts else "",
             words.count(row["objects_done"]) if counts else "",
@@ -233,7 +232,7 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
             ),
             words.size(row["bytes_done"]) if engine else "",
             Text(words.count(row["errors"]), style="yellow" if row["errors"] else "dim"),
-            Text(f"{ago}  {words.printable(row['cause'])}" if row["cause"] else ago),
+            Text(f"{ago}  {printable(row['cause'])}" if row["cause"] else ago),
         )
     return table
 
@@ -248,12 +247,12 @@ def _queues(rows: list[dict[str, Any]]) -> Table:
 def _errors(rows: list[dict[str, Any]]) -> Table:
     table = _table("ERRORS", ">REQUESTS", ">OBJECTS", ">OTHERS", "LAST", "NODE", "*OBJECT AND CAUSE")
     for row in rows:
-        said = ": ".join(filter(None, [words.printable(row["object"]), words.printable(row["cause"])]))
+        said = ": ".join(filter(None, [printable(row["object"]), printable(row["cause"])]))
         table.add_row(
-            Text(words.printable(row["kind"]), style="red" if row["objects"] or row["others"] else "yellow"),
+            Text(printable(row["kind"]), style="red" if row["objects"] or row["others"] else "yellow"),
             *(words.count(row[name]) if row[name] else "" for name in ("attempts", "objects", "others")),
             words.clock(row["time_unix_ns"]),
-            Text(words.printable(row["node"])),
+            Text(printable(row["node"])),
             Text(said),
         )
     return table
@@ -267,8 +266,8 @@ def _slow(rows: list[dict[str, Any]]) -> Table:
             words.duration(row["age_ns"]),
             share,
             words.size(row["size_bytes"]),
-            Text(words.printable(row["node"])),
-            Text(words.printable(row["object"])),
+            Text(printable(row["node"])),
+            Text(printable(row["object"])),
         )
     return table
 
@@ -276,11 +275,11 @@ def _slow(rows: list[dict[str, Any]]) -> Table:
 def _messages(rows: list[dict[str, Any]], name: str = "LATEST ERRORS") -> Table:
     table = _table("TIME", "NODE", "LEVEL", f"*{name}")
     for row in rows:
-        text = ": ".join(filter(None, [words.printable(row["object"]), words.printable(row["text"])]))
+        text = ": ".join(filter(None, [printable(row["object"]), printable(row["text"])]))
         table.add_row(
             words.clock(row["time_unix_ns"]),
-            Text(words.printable(row["node"])),
-            Text(words.printable(row["level"]), style=_LEVELS.get(row["level"], "")),
+            Text(printable(row["node"])),
+            Text(printable(row["level"]), style=_LEVELS.get(row["level"], "")),
             Text(text),
         )
     return table

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from haulage.printable import printable
 from haulage.watch import words
 
 
@@ -13,8 +14,8 @@ def away(shown: dict[str, Any]) -> list[tuple[str, str]]:
     """Return a line for each thing beside the log that cannot be read: its beginning, and the cause."""
     return [
         (
-            f"{words.printable(one['name'])} has been unavailable for {words.duration(one['for_ns'])}: ",
-            words.printable(one["cause"]),
+            f"{printable(one['name'])} has been unavailable for {words.duration(one['for_ns'])}: ",
+            printable(one["cause"]),
         )
         for one in shown["beside_away"]
     ]
@@ -48,9 +49,9 @@ def queue_cells(queue: dict[str, Any]) -> list[Text | str]:
     """Return the cells of a queue's row."""
     ago_ns = queue["counted_ago_ns"]
     ago = f"{words.duration(ago_ns)} ago" if ago_ns >= 5 * 10**9 else "now"
-    said = f"{ago}  {words.printable(queue['said'])}" if queue["said"] else ago
+    said = f"{ago}  {printable(queue['said'])}" if queue["said"] else ago
     return [
-        Text(words.printable(queue["name"])),
+        Text(printable(queue["name"])),
         words.count(queue["messages"]),
         trend(queue),
         left(queue),

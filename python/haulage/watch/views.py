@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
+from haulage.printable import printable
 from haulage.watch import tables, words
 from haulage.watch.state import Message
 
@@ -82,7 +83,7 @@ class Quiet:
     def say(self, message: Message) -> None:
         """Print it, where it is that."""
         if message.event == "unseen":
-            self._console.print(words.printable(f"haul: {message.object}: {message.text}"))
+            self._console.print(printable(f"haul: {message.object}: {message.text}"))
 
     def draw(self, shown: dict[str, Any], *, last: bool) -> None:
         """Show nothing."""
@@ -107,7 +108,7 @@ class Plain:
         self._said += 1
         if self._said <= MESSAGES:
             parts = [message.object, message.text]
-            said = ": ".join(words.printable(part) for part in parts if part)
+            said = ": ".join(printable(part) for part in parts if part)
             self._print(words.clock(message.time_unix_ns), message.node, message.level, said)
             if message.traceback:
                 self._console.print(words.block(message.traceback))
@@ -135,7 +136,7 @@ class Plain:
         self._said = 0
 
     def _print(self, *parts: str) -> None:
-        self._console.print("  ".join(words.printable(part) for part in parts), soft_wrap=True)
+        self._console.print("  ".join(printable(part) for part in parts), soft_wrap=True)
 
 
 class JsonLines:

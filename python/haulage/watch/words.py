@@ -1,14 +1,11 @@
-"""Sizes, rates, durations and times for people, and text of others made fit for a terminal."""
+"""Sizes, rates, durations and times for people, and text of several lines made fit for a terminal."""
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import UTC, datetime
 
+from haulage.printable import printable
 from haulage.units import BYTES, in_units
-
-#: What stands for a character that would move the cursor or change the direction of the text.
-_HIDDEN = "\N{REPLACEMENT CHARACTER}"
 
 
 def size(size_bytes: float) -> str:
@@ -74,24 +71,6 @@ def clock(unix_ns: int) -> str:
         return ""
 
 
-def printable(text: str) -> str:
-    r"""Return text of one line without what a terminal would act on.
-
-    Names of objects and messages come from other machines: one may hold an escape sequence.
-
-    >>> printable("a\x1b[2Jb\nc")
-    'a�[2Jb c'
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_visible, text.replace("\n", " ").replace("\t", " ")))
-
-
 def block(text: str) -> str:
     """Return text of several lines made printable, its lines kept."""
     return "\n".join(printable(line) for line in text.splitlines())
-
-
-def _visible(letter: str) -> str:
-    # Controls, formats such as changes of direction, halves of pairs: nothing of a readable name.
-    return letter if unicodedata.category(letter) not in ("Cc", "Cf", "Cs") else _HIDDEN

@@ -1,0 +1,40 @@
+"""No name of a file or an object moves the cursor from an error of a command that is written in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command import Haul
+from haulage.errors import NotFoundError
+
+NAME = "no\x1b]0;title\x07\x1b[2Jsuch"
+
+
+def test_an_error_in_words_is_one_line_of_what_can_be_seen() -> None:
+    error = NotFoundError("stat", NAME, "gone\nfor\udc80 good", "look at \u202eit")
+    assert str(error) == "stat no�]0;title��[2Jsuch: gone for� good (hint: look at �it)"
+    assert error.object == NAME
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["watch", "--once", NAME],
+        ["why", NAME],
+        ["view", NAME],
+        ["index", NAME],
+        ["lab", "report", NAME],
+        ["doctor", "--project", NAME],
+        ["table", "plan", f"{NAME}.csv"],
+    ],
+    ids=lambda words: "-".join(words[:-1]),
+)
+def test_what_commands_say_moves_no_cursor(tmp_path: Path, words: list[str]) -> None:
+    haul = Haul(tmp_path)
+    process = haul.start(*words)
+    said, told = process.communicate(timeout=60)
+    assert process.returncode not in (0, None)
+    assert "such" in (told + said).decode()
+    assert not {"\x1b", "\x07"} & set((told + said).decode())
