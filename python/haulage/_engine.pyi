@@ -22,6 +22,7 @@ __all__ = [
     "TableImport",
     "Writer",
     "coordinate",
+    "coordinate_sync",
     "error_kinds",
     "generate",
     "get",

@@ -25,6 +25,8 @@ def haul(tmp_path: Path) -> Haul:
 def log(folder: InFolder) -> InFolder:
     writer = Writer(folder)
     writer.start()
+    # Else it would be silent before long.
+    writer.end()
     return folder
 
 
