@@ -3,12 +3,12 @@
 //! The byte at an offset depends on the seed and on the offset alone. So any stretch can be made again, by several
 //! threads at once or on another machine.
 
-use futures_util::future::BoxFuture;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Address, Payload, PutOptions, StoreOpener, StoreOptions, Trace};

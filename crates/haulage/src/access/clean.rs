@@ -1,8 +1,9 @@
 //! Removes what interrupted writes have left.
 
-use futures_util::future::BoxFuture;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 
 use super::remove::{BATCH, Below, RemoveOptions, all_buckets, whole_account};
 use crate::error::{Error, ErrorKind, Result};

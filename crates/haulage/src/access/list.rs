@@ -1,8 +1,8 @@
 //! Lists, page by page.
 
-use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 
+use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use super::shown;

@@ -3,6 +3,9 @@
 //!
 //! Each takes what the user wrote, retries as a job would, and returns when it is done. What moves many objects
 //! is a [`crate::job`]. What goes out of here holds no secret that we know.
+//!
+//! Futures are boxed, here and wherever else the engine is called: so their code is compiled once, and not again in each crate that
+//! awaits them.
 
 mod clean;
 mod get;

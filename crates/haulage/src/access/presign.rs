@@ -1,7 +1,8 @@
 //! URLs that let whoever has them in.
 
-use futures_util::future::BoxFuture;
 use std::time::Duration;
+
+use futures_util::future::BoxFuture;
 
 use super::remove::{all_buckets, whole_account};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,10 +1,10 @@
 //! Stretches of an object, at random places and several at once.
 
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use tokio::task::JoinSet;
 

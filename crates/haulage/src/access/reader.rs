@@ -1,10 +1,10 @@
 //! An object that is read in any order, with ranges fetched ahead of a reader that goes through it.
 
-use futures_util::future::BoxFuture;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 

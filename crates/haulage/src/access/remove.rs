@@ -3,11 +3,11 @@
 //! All of it acts on object stores; a local path is refused. Nothing is removed before the list of what would be is whole,
 //! and nothing if that is more than was allowed.
 
-use futures_util::future::BoxFuture;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 
 use super::list;
 use crate::error::{Error, ErrorKind, Result};

@@ -1,9 +1,9 @@
 //! A job to start, and the handle on it while it runs.
 
-use futures_util::future::BoxFuture;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 

@@ -1,8 +1,8 @@
 //! What a copy would do, without moving anything.
 
-use futures_util::future::BoxFuture;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::{CopyOptions, Work};

@@ -3,11 +3,11 @@
 //! The answers come from the code that jobs run: the same rules for proxies and credentials, the same connections, the same
 //! roots. None of them holds a secret.
 
-use futures_util::future::BoxFuture;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header::HeaderMap;
 use http::{Request, Uri};
 use serde::Serialize;

@@ -1,6 +1,5 @@
 //! Whether two hold the same rows: tables, or files of them. Both are read in the order of their keys, side by side.
 
-use futures_util::future::BoxFuture;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::assemble::{Batches, Columns};

@@ -1,11 +1,11 @@
 //! The export of a table to a file.
 
-use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::assemble::{Batches, Columns};

@@ -1,12 +1,12 @@
 //! The import of a file into a table: rows are read, gathered by partition into transactions, and written by several requests at
 //! once. What was done is kept, so that an import that was killed goes on; what the service refuses goes to a file with the reason.
 
-use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

@@ -1,9 +1,9 @@
 //! Single questions to a table: a page of rows as the service writes it, and the names of the tables of an account.
 
-use futures_util::future::BoxFuture;
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::Method;
 use serde::Deserialize;
 

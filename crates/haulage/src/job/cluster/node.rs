@@ -1,11 +1,11 @@
 //! A node: one job of the engine that moves the shards it is given.
 
-use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::shared::locked;
