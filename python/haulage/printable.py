@@ -21,6 +21,15 @@ def printable(text: str) -> str:
     return "".join(map(_visible, text.replace("\n", " ").replace("\t", " ")))
 
 
+def escaped(name: str) -> str:
+    r"""Return a name with what a terminal would act on written as escapes, so that no two names become one.
+
+    >>> escaped("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
+
+
 def _visible(letter: str) -> str:
-    # Controls, formats such as changes of direction, halves of pairs: nothing of a readable name.
-    return letter if unicodedata.category(letter) not in ("Cc", "Cf", "Cs") else _HIDDEN
+    # Controls, formats (changes of direction), halves of pairs, ends of lines: no readable name has any.
+    return letter if unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else _HIDDEN

@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 from haulage.doctor.examining import examine, examine_project
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
-from haulage.doctor.text import Screen, clean
+from haulage.doctor.text import Screen
 from haulage.errors import HaulageError, LocalIOError, UsageError
 from haulage.outputs import check_page, refuse_other, same
+from haulage.printable import printable
 
 _EPILOG = """\
 Examples:
@@ -199,8 +200,8 @@ def _render(report: Report, given: argparse.Namespace) -> int:
         print(json.dumps(report.to_dict()))  # noqa: T201
     elif given.quiet:
         for fault in report.faults:
-            hint = f" (hint: {clean(fault.hint)})" if fault.hint else ""
-            print(f"haul: {clean(fault.text)}{hint}", file=sys.stderr)  # noqa: T201
+            hint = f" (hint: {printable(fault.hint)})" if fault.hint else ""
+            print(f"haul: {printable(fault.text)}{hint}", file=sys.stderr)  # noqa: T201
     if given.html is not None:
         _write("page", Path(given.html), as_page(report), given.quiet)
     if given.corrected is not None and report.corrected is not None:

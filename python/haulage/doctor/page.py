@@ -8,7 +8,8 @@ from __future__ import annotations
 from html import escape
 
 from haulage.doctor.finding import Finding, Report
-from haulage.doctor.text import TITLES, clean
+from haulage.doctor.text import TITLES
+from haulage.printable import printable
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --muted: #556270; --grid: #dfe4e9; --paper: #fefefe;
@@ -50,7 +51,7 @@ def as_page(report: Report) -> str:
     target = report.target or "this machine"
     body = f"""<header>
 <p class="about">haul doctor</p>
-<h1>{escape(clean(target))}</h1>
+<h1>{escape(printable(target))}</h1>
 {_about(report)}
 </header>
 <main>
@@ -72,11 +73,11 @@ def as_upload_page(
     title = "Does this machine have what your project needs?"
     told = ""
     if refused is not None:
-        advice = "" if refused[1] is None else f'<p class="hint">Hint: {escape(clean(refused[1]))}</p>'
-        told = f'<p class="verdict fault">{escape(clean(refused[0]))}</p>{advice}'
+        advice = "" if refused[1] is None else f'<p class="hint">Hint: {escape(printable(refused[1]))}</p>'
+        told = f'<p class="verdict fault">{escape(printable(refused[0]))}</p>{advice}'
     elif report is not None:
         save = "" if saved is None else f'<p><a href="{escape(saved)}">Save the corrected file</a></p>'
-        name = escape(clean(report.target or ""))
+        name = escape(printable(report.target or ""))
         told = f"<h2>{name}</h2>\n{_about(report)}\n{save}\n{_findings(report)}"
     body = f"""<header>
 <p class="about">haul doctor</p>
@@ -116,7 +117,7 @@ def _page(title: str, body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="referrer" content="no-referrer">
-<title>haul doctor: {escape(clean(title))}</title>
+<title>haul doctor: {escape(printable(title))}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
@@ -130,7 +131,7 @@ def _corrected(report: Report) -> str:
     """Return the project's file as it would have to be, to copy from."""
     if report.corrected is None:
         return ""
-    lines = "\n".join(clean(line) for line in report.corrected.splitlines())
+    lines = "\n".join(printable(line) for line in report.corrected.splitlines())
     return f"<section>\n<h2>Corrected file</h2>\n<pre>{escape(lines)}</pre>\n</section>"
 
 
@@ -148,6 +149,8 @@ def _section(name: str, findings: list[Finding]) -> str:
 
 
 def _row(finding: Finding) -> str:
-    advice = f'<p class="hint">Hint: {escape(clean(finding.hint))}</p>' if finding.hint is not None else ""
-    text = f"<p>{escape(clean(finding.text))}</p>{advice}"
+    advice = (
+        f'<p class="hint">Hint: {escape(printable(finding.hint))}</p>' if finding.hint is not None else ""
+    )
+    text = f"<p>{escape(printable(finding.text))}</p>{advice}"
     return f'<tr><th scope="row" class="{finding.level}">{finding.level}</th><td>{text}</td></tr>'

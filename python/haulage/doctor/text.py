@@ -7,6 +7,7 @@ import textwrap
 from typing import TextIO
 
 from haulage.doctor.finding import Finding, Level, Report
+from haulage.printable import printable
 
 _MARKS: dict[Level, str] = {"ok": "ok", "note": "note", "warning": "warning", "fault": "FAULT"}
 _COLOURS: dict[Level, str] = {"ok": "32", "note": "36", "warning": "33", "fault": "31;1"}
@@ -30,24 +31,15 @@ TITLES = {
 }
 
 
-def clean(text: str) -> str:
-    r"""Return the text without what steers a terminal: a server may say anything.
-
-    >>> clean("a\x1b[31mb")
-    'a?[31mb'
-    """
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def lines(finding: Finding, colour: bool = False) -> str:
     """Return a finding as lines: its level, what was found, what to do."""
     mark = f"{_MARKS[finding.level]:<8}"
     if colour:
         mark = f"\x1b[{_COLOURS[finding.level]}m{mark}\x1b[0m"
     indent = " " * _INDENT
-    told = textwrap.wrap(clean(finding.text), _WIDTH - _INDENT, break_on_hyphens=False) or [""]
+    told = textwrap.wrap(printable(finding.text), _WIDTH - _INDENT, break_on_hyphens=False) or [""]
     if finding.hint is not None:
-        told += textwrap.wrap(f"hint: {clean(finding.hint)}", _WIDTH - _INDENT, break_on_hyphens=False)
+        told += textwrap.wrap(f"hint: {printable(finding.hint)}", _WIDTH - _INDENT, break_on_hyphens=False)
     return f"  {mark} " + f"\n{indent}".join(told)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from haulage.errors import IntegrityError, UsageError
 from haulage.lab.files import sha256, write_whole
+from haulage.printable import escaped
 
 #: What ``manifest["lab"]`` says of a run whose every file is listed.
 LAYOUT = "run 2"
@@ -54,7 +55,7 @@ def look(folder: Path) -> Folder:
         here = Path(place)
         for name in [*names, *files]:
             path = here / name
-            key = _printable(path.relative_to(folder).as_posix())
+            key = escaped(path.relative_to(folder).as_posix())
             filled.add(path.parent)
             try:
                 mode = path.lstat().st_mode
@@ -73,13 +74,8 @@ def look(folder: Path) -> Folder:
     return found
 
 
-def _printable(name: str) -> str:
-    """Return a name that can be printed; those of a run are, so no other becomes one of them."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
-
-
 def _unread(folder: Path, error: OSError) -> dict[str, str]:
-    return {_printable(os.path.relpath(error.filename, folder)): f"cannot be read: {error.strerror}"}
+    return {escaped(os.path.relpath(error.filename, folder)): f"cannot be read: {error.strerror}"}
 
 
 def recorded(manifest: Mapping[str, Any]) -> dict[str, str]:

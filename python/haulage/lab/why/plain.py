@@ -6,6 +6,7 @@ import re
 
 from haulage.lab.analysis.words import time_words as short_time
 from haulage.lab.units import format_duration
+from haulage.printable import escaped
 
 #: What follows a name with one of these is a secret, wherever it stands.
 _SECRET = re.compile(
@@ -24,7 +25,7 @@ def shown(name: str, longest: int = _LONGEST) -> str:
     'a\\x1b[31mb?sv=1&sig=...'
     """
     clean = _USER.sub("", _SECRET.sub(lambda match: f"{match[1]}=...", name))
-    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in clean)
+    plain = escaped(clean)
     if len(plain) > longest:
         half = (longest - 3) // 2
         plain = f"{plain[:half]}...{plain[-half:]}"

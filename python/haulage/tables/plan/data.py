@@ -20,7 +20,7 @@ from haulage.errors import LocalIOError, NotFoundError, UsageError
 from haulage.places import local_path
 from haulage.tables import delimited, packed
 from haulage.tables.keys import escape
-from haulage.tables.plan.words import printable
+from haulage.tables.plan.words import short
 from haulage.tables.quoting import listed, quoted
 from haulage.tables.values import text_of
 
@@ -241,7 +241,7 @@ class Data:
 
 
 def _first_line(error: Exception) -> str:
-    return printable(next(iter(str(error).splitlines()), type(error).__name__), 300)
+    return short(next(iter(str(error).splitlines()), type(error).__name__), 300)
 
 
 def _crc32(text: str) -> int:

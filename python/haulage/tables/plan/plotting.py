@@ -6,7 +6,7 @@ from pathlib import Path
 
 from haulage.errors import UsageError
 from haulage.tables.plan.proposing import Plan
-from haulage.tables.plan.words import printable
+from haulage.tables.plan.words import short
 from haulage.units import counted
 
 _KINDS = (".html", ".png", ".svg")
@@ -29,7 +29,7 @@ def plot(plan: Plan, file: Path) -> None:
     charts = []
     for candidate in [one for one in plan.candidates if one.whole][:3]:
         bars = [
-            {"partition": printable(key), "rows": rows, "rank": rank}
+            {"partition": short(key), "rows": rows, "rank": rank}
             for rank, (key, rows) in enumerate(candidate.spread.bars, 1)
         ]
         chart = altair.Chart({"values": bars}).mark_bar()

@@ -17,7 +17,7 @@ from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.predicting import Cost
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.scoring import Candidate
-from haulage.tables.plan.words import count, percent, printable, seconds, size
+from haulage.tables.plan.words import count, percent, seconds, short, size
 from haulage.tables.values import Moment, iso
 from haulage.units import counted
 
@@ -58,7 +58,7 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
     noted = [one for one in plan.types if one.note and not one.bad_name]
     for one in noted:
         console.print(
-            f"column {printable(one.column)} ({one.type}): {', '.join(filter(None, (one.edm, one.note)))}"
+            f"column {short(one.column)} ({one.type}): {', '.join(filter(None, (one.edm, one.note)))}"
         )
     for warning in plan.warnings:
         console.print(f"warning: {warning}")
@@ -69,7 +69,7 @@ def show(plan: Plan, console: Console, *, table: str, choices: int) -> None:
 
 def _source(plan: Plan) -> str:
     if isinstance(plan.source, (str, PathLike)):
-        return printable(str(plan.source), 200)
+        return short(str(plan.source), 200)
     return counted(len(plan.source), "column" if isinstance(plan.source, dict) else "file")
 
 
@@ -92,7 +92,7 @@ def _costs(costs: tuple[Cost, ...]) -> Table:
         table.add_column(name, justify="right")
     for cost in costs:
         table.add_row(
-            printable(str(cost.query), 100),
+            short(str(cost.query), 100),
             _kind(cost),
             count(cost.rows_read),
             count(cost.rows_read_max),
@@ -112,7 +112,7 @@ def _kind(cost: Cost) -> str:
 def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
     rows = counted(spread.largest_rows, "row" if best.whole else "sampled row")
     yield (
-        f"{counted(spread.partitions, 'partition')}; the largest, '{printable(spread.largest_key)}', has "
+        f"{counted(spread.partitions, 'partition')}; the largest, '{short(spread.largest_key)}', has "
         f"{rows} ({percent(spread.largest_share)} of all, {size(spread.largest_bytes)})"
     )
     if spread.partitions > 1:
@@ -154,10 +154,10 @@ def _bars(spread: Spread, console: Console) -> None:
     if spread.partitions < 2:
         return
     shown = spread.bars[:_BARS]
-    width = max(len(printable(key, 30)) for key, _ in shown)
+    width = max(len(short(key, 30)) for key, _ in shown)
     for key, rows in shown:
         length = max(1, round(_LENGTH * rows / max(spread.largest_rows, 1)))
-        console.print(f"{printable(key, 30):{width}}  {'█' * length} {count(rows)}")
+        console.print(f"{short(key, 30):{width}}  {'█' * length} {count(rows)}")
     rest = spread.partitions - len(shown)
     if rest:
         console.print(f"and {counted(rest, 'more partition')}")

@@ -16,7 +16,7 @@ from haulage.tables.plan.entities import (
 from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.scoring import FEW, Candidate
-from haulage.tables.plan.words import listed, percent, printable, seconds
+from haulage.tables.plan.words import listed, percent, seconds, short
 from haulage.units import counted
 
 #: A share of rows in one partition, or so many times the average of all partitions, is worth a warning.
@@ -38,7 +38,7 @@ def warnings(best: Candidate, profiles: Sequence[Profile]) -> list[str]:
 def _lost(spread: Spread) -> Iterator[str]:
     if spread.surplus:
         one = spread.duplicates[0]
-        keys = f"'{printable(one.partition_key)}' / '{printable(one.row_key)}'"
+        keys = f"'{short(one.partition_key)}' / '{short(one.row_key)}'"
         share = percent(spread.surplus / spread.rows)
         yield (
             f"not unique: {spread.surplus:,} of {counted(spread.rows, 'row')} ({share}) would replace "
@@ -65,7 +65,7 @@ def _hot(best: Candidate) -> Iterator[str]:
         even = spread.rows / ACCOUNT_RATE
         yield (
             f"skew: {percent(share)} of the rows ({spread.largest_rows:,} of {spread.rows:,}) are in the "
-            f"partition '{printable(spread.largest_key)}', {share * spread.partitions:,.0f} times the "
+            f"partition '{short(spread.largest_key)}', {share * spread.partitions:,.0f} times the "
             f"average; writing it takes {seconds(spread.import_seconds)} at {PARTITION_RATE:,} rows/s, while "
             f"evenly spread rows would take {seconds(even)}"
         )

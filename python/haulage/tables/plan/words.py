@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from haulage.printable import printable
 from haulage.units import BYTES, in_units
 
 
@@ -45,15 +44,13 @@ def seconds(value: float) -> str:
     return f"{value:,.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
-def printable(text: str, most: int = 60) -> str:
+def short(text: str, most: int = 60) -> str:
     r"""Return text without what a terminal would act on, cut to a length.
 
-    >>> printable("a\x1b[2J\u202eb")
+    >>> short("a\x1b[2J\u202eb")
     'a�[2J�b'
     """
-    kept = "".join(
-        "\ufffd" if unicodedata.category(letter) in ("Cc", "Cf", "Cs") else letter for letter in text
-    )
+    kept = printable(text)
     return kept if len(kept) <= most else kept[: most - 1] + "…"
 
 
