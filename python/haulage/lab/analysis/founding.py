@@ -14,7 +14,8 @@ def best_on_average(results: Results) -> Iterator[Finding]:
     rows = table(results, "block_average")
     if rows.empty:
         return
-    for _, row in rows[rows["is_best"].astype(bool)].iterrows():
+    # Of one size there is no average, and nothing that it varies by.
+    for _, row in rows[rows["is_best"].astype(bool) & (rows["file_sizes"] > 1)].iterrows():
         block, mean = float(row["block_size_bytes"]), float(row["mean_times_as_fast"])
         slower = int(row["file_sizes_slower"])
         besides = f" It slows down {slower} of them." if slower else ""

@@ -35,7 +35,7 @@ def plans(name: str | None, as_json: bool) -> None:
         return
     for known in planfile.names():
         plan = planfile.load(known)
-        wanted = estimate(plan, parse_target(plan.target), schedule(plan))
+        wanted = estimate(plan, parse_target(plan.target), schedule(plan), confirm=True)
         if as_json:
             click.echo(
                 json.dumps({"plan": known, "title": plan.title, "follows": plan.follows, **vars(wanted)})

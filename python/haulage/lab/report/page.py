@@ -32,7 +32,7 @@ from haulage.lab.report.sections import SECTIONS
 from haulage.lab.report.why import CONFIRMATIONS, phases_of, shares_of, trials_of
 from haulage.lab.store import RunStore
 from haulage.lab.units import format_bytes, format_duration
-from haulage.units import format_rate
+from haulage.units import counted, format_rate
 
 LANES = "lanes_of_run"
 #: What the analysis says where a sample cannot bound a number; the card then says it large.
@@ -275,7 +275,7 @@ def _warning(manifest: dict[str, Any]) -> str:
     if state == "complete" and not why:
         return ""
     reason = f" because of: {why}" if why else ""
-    return f"This run is {state}{reason}. It has {done} of {planned} cells."
+    return f"This run is {state}{reason}. It has {done} of {counted(planned or 0, 'cell')}."
 
 
 def _plain(value: Any) -> str:

@@ -28,8 +28,10 @@ def block_average(rows: Result | pd.DataFrame) -> Chart:
 def _panel(frame: pd.DataFrame) -> Chart:
     first = frame.iloc[0]
     frame["block"] = [size_words(size) for size in frame["block_size_bytes"]]
-    frame["low"] = (frame["mean_times_as_fast"] - frame["sd_times_as_fast"]).clip(lower=0)
-    frame["high"] = frame["mean_times_as_fast"] + frame["sd_times_as_fast"]
+    # Of one size there is no spread: the rule is a point.
+    spread = frame["sd_times_as_fast"].fillna(0.0)
+    frame["low"] = (frame["mean_times_as_fast"] - spread).clip(lower=0)
+    frame["high"] = frame["mean_times_as_fast"] + spread
     frame["says"] = ["best on average" if best else "" for best in frame["is_best"].astype(bool)]
     order = list(frame.sort_values("block_size_bytes")["block"])
     x = alt.X("block:N", sort=order, title="size of a block", axis=alt.Axis(labelAngle=0))

@@ -75,7 +75,7 @@ class Lanes extends Picture {
     const share = (cell) => (Math.min(cell.ended, this.t1) - Math.max(cell.began, this.t0)) / wide;
     this.inside = seen.find((cell) => share(cell) > 0.9) ?? null;
     this.select.value = this.inside ? this.inside.number : "";
-    this.status.textContent = this.inside ? `Cell ${this.inside.label}` : `${seen.length} cells`;
+    this.status.textContent = this.inside ? `Cell ${this.inside.label}` : `${seen.length} ${seen.length === 1 ? "cell" : "cells"}`;
     this.later();
   }
 
