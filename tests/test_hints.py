@@ -146,8 +146,8 @@ LOCAL = [
         "for local files use rm, mkdir and rmdir; for an object write az://container/path or s3://bucket/key",
     ),
     (2, "rm mem://shell/x/", "add -r to remove all below it"),
-    (5, "verify a b --json", COPY_AGAIN),
-    (5, "verify x y --json", COPY_AGAIN),
+    (5, "verify a b --json", "check which side is right before you copy again"),
+    (5, "verify x y --json", "check which side is right before you copy again"),
     (5, "verify torn.jsonl x", "run the copy again with --receipt to make a new one"),
     (2, "cp --recursive a b", "leave it out: folders are always copied with everything in them"),
     (2, "cp -r a b", "leave it out: folders are always copied with everything in them"),
@@ -347,7 +347,7 @@ def test_remote(remote: Shell, code: int, line: str, hint: str) -> None:
         (
             3,
             "mount --bind into into && mount -o remount,bind,ro into",
-            "check the permissions of the file and its folder",
+            "nothing can be written to this file system; write elsewhere",
         ),
     ],
 )

@@ -67,6 +67,109 @@ def test_a_move_between_a_gateway_and_its_folder_keeps_the_file(to_folder: bool)
             assert kept.read_bytes() == b"the only copy"
 
 
+def test_a_file_with_the_time_of_its_object_outlives_the_move() -> None:
+    """What was unpacked has whole seconds, which a gateway shows as they are: file and object were gone."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        with endpoints.versitygw(folder) as service:
+            haul = Haul(folder, service.env, [service.keys[1]])
+            haul("mb", "s3://box")
+            haul("cp", "-", "s3://box/d/f", stdin=b"the only copy")
+            (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
+            os.utime(kept, (1_700_000_000, 1_700_000_000))
+            said = haul("mv", "s3://box/d/", f"{kept.parent}/", code=1)
+            assert "one file under two names, which was put back" in said.stderr
+            assert said.hints == {"if there are two copies indeed, delete this one with haul rm"}
+            assert trees.contents(kept.parent) == {"f": b"the only copy"}
+            # A copy in another folder has that time too, and is one.
+            haul("cp", "s3://box/d/", "copy/")
+            haul("mv", "s3://box/d/", "copy/")
+            assert (trees.contents(folder / "copy"), kept.exists()) == ({"f": b"the only copy"}, False)
+
+
+@pytest.fixture
+def two_names(haul: Haul, emulator: Endpoint, container: Container) -> Haul:
+    """The command, to which `one:` and `two:` are one bucket."""
+    url = endpoints.by_s3(emulator).url
+    assert "127.0.0.1" in url
+    remotes = {"one": url, "two": url.replace("127.0.0.1", "localhost")}
+    text = "".join(
+        f'[remotes.{name}]\nurl = "s3://{name_of(container)}"\nendpoint = "{at}"\n'
+        for name, at in remotes.items()
+    )
+    (haul.folder / "two.toml").write_text(text)
+    return Haul(haul.folder, haul.env | {"HAULAGE_CONFIG": str(haul.folder / "two.toml")}, [endpoints.KEY])
+
+
+@pytest.mark.parametrize("what", [["d", "d"], ["d/a", "d/a"]])
+def test_what_is_replaced_whatever_is_there_is_not_deleted_as_its_own_source(
+    two_names: Haul, container: Container, what: list[str]
+) -> None:
+    """An ETag that is an MD5 is the same after an object was written over itself: all were gone."""
+    for name in ("d/a", "d/b"):
+        container.client.upload_blob(name, b"the only copy")
+    before = container.contents()
+    said = two_names("mv", f"one:{what[0]}", f"two:{what[1]}", "--overwrite", "always")
+    assert "may be the same object under another name" in said.stderr
+    assert container.contents() == before
+
+
+def test_no_backup_is_the_object_itself(two_names: Haul, container: Container) -> None:
+    """Replaced and deleted contents were said to be backed up, and were nowhere."""
+    for name in ("d/a", "d/b"):
+        container.client.upload_blob(name, b"the only copy")
+    before = container.contents()
+    source = two_names.folder / "less"
+    source.mkdir()
+    (source / "a").write_bytes(b"new")
+    said = two_names("sync", "less", "one:d", "--delete", "--backup-dir", "two:d", code=2)
+    assert "the backup may be the same object under another name" in said.stderr
+    assert "choose a place for backups elsewhere" in said.hints
+    assert container.contents() == before
+
+
+def test_a_name_that_the_destination_takes_for_another_is_no_copy(haul: Haul, container: Container) -> None:
+    """Two became one: `mv` deleted both sources, and each second `sync --delete` what it had written."""
+    for name, content in (("a/b", b"one"), ("a//b", b"other"), ("z", b"z")):
+        container.client.upload_blob(name, content)
+    before = container.contents()
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, endpoints.versitygw(Path(folder)) as service:
+        haul = Haul(haul.folder, haul.env | service.env, [endpoints.KEY, service.keys[1]])
+        bucket = f"s3://{service.new_name()}"
+        haul("mb", bucket)
+        haul("cp", "-", f"{bucket}/extra", stdin=b"extra")
+        # What is as old to the second may be the same object by another interface.
+        time.sleep(1.1)
+        odd = "the service takes this name for that of another object"
+        for _ in range(2):
+            said = haul("sync", container.az(), bucket, "--delete", code=1)
+            assert odd in said.stderr
+            assert said.hints == {"rename it at the source, or copy it alone, to a name of your choice"}
+            assert "nothing was deleted, because not everything was copied" in said.stderr
+            assert b"a/b" in haul("ls", "-r", bucket).stdout
+        assert odd in haul("mv", container.az(), bucket, code=1).stderr
+        assert container.contents() == {"a//b": before["a//b"]}
+        assert haul("cp", f"{bucket}/a/b", "-").stdout == b"one"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("a\\b", "rename it with the tool that created it"),
+        ("ends.", "rename it at the source, or copy it alone, to a name of your choice"),
+        ("a./b", "rename it at the source, or copy it alone, to a name of your choice"),
+    ],
+)
+def test_names_that_azure_would_change_are_not_written(
+    haul: Haul, container: Container, name: str, hint: str
+) -> None:
+    (haul.folder / "x" / "a.").mkdir(parents=True)
+    (haul.folder / "x" / name).write_bytes(b"x")
+    said = haul("mv", "x", container.az(), code=2)
+    assert said.hints == {hint}
+    assert (container.contents(), (haul.folder / "x" / name).exists()) == ({}, True)
+
+
 def test_an_append_blob_is_in_the_way_of_blocks_only(haul: Haul, container: Container) -> None:
     """The object counted as failed and had been replaced; a hint said to run the same again."""
     trees.random_file(haul.folder / "large", 9 * MIB)

@@ -461,3 +461,25 @@ def _until(holds: Callable[[], bool], seconds: float = 15) -> None:
     while not holds():
         assert time.monotonic() < give_up
         time.sleep(0.05)
+
+
+def test_a_narrow_terminal_shows_fewer_columns_and_no_pieces_of_them() -> None:
+    """At 80 columns the last column, which says whether a worker is alive, was one letter wide."""
+    from rich.console import Console
+
+    from haulage.watch.narrowing import NarrowingTable
+
+    table = NarrowingTable("NODE", "STATE", "WHAT?", ">RATE?", ">DONE?", ">FAILED?", "*HEARD")
+    table.add_row("node-1", "running", "cp az://here to there", "81 Mbit/s", "1,502", "17", "2.1 s ago")
+    shown = {}
+    for width in (100, 70, 50, 36):
+        console = Console(width=width, highlight=False)
+        with console.capture() as said:
+            console.print(table)
+        assert "…" not in said.get()
+        shown[width] = said.get().split("\n")[0].split()
+    every = ["NODE", "STATE", "WHAT", "RATE", "DONE", "FAILED", "HEARD"]
+    assert shown[100] == every
+    assert shown[70] == [name for name in every if name != "WHAT"]
+    assert shown[50] == ["NODE", "STATE", "RATE", "DONE", "HEARD"]
+    assert shown[36] == ["NODE", "STATE", "DONE", "HEARD"]

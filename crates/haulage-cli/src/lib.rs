@@ -17,6 +17,7 @@ pub mod progress;
 pub mod python;
 pub mod render;
 pub mod runtime;
+pub mod screen;
 pub mod signal;
 pub mod stop;
 pub mod usage;

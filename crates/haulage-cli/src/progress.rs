@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{MissedTickBehavior, interval_at};
 
 use crate::args::{OutputArgs, ProgressMode};
+use crate::screen::{Screen, width_of};
 use crate::{output, render};
 
 /// How often a bar is drawn anew.
@@ -39,14 +40,11 @@ pub enum Show {
 impl Show {
     /// Begins to show.
     pub fn new(output: OutputArgs) -> Self {
-        match mode(
-            output,
-            std::io::stderr().is_terminal() && console::Term::stderr().features().is_attended(),
-        ) {
+        match mode(output, draws()) {
             ProgressMode::Bar => {
                 // Given as a terminal of our own, because indicatif hides a bar where there is none and
                 // `--progress bar` means what it says.
-                let target = ProgressDrawTarget::term_like(Box::new(Term::buffered_stderr()));
+                let target = ProgressDrawTarget::term_like(Box::new(Screen::new()));
                 let bar = ProgressBar::with_draw_target(None, target);
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);
@@ -90,9 +88,7 @@ impl Show {
                 plain(state()).lines().for_each(output::say);
             }
             Self::Bar { bar, term } => {
-                // The last column stays free: some terminals wrap as soon as it is written.
-                let width = usize::from(term.size().1).saturating_sub(1);
-                bar.set_message(drawn(state(), width));
+                bar.set_message(drawn(state(), usize::from(width_of(term))));
             }
         }
     }
@@ -111,6 +107,12 @@ impl Show {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Whether standard error is a terminal that lines can be drawn anew on.
+fn draws() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    std::io::stderr().is_terminal() && Term::stderr().features().is_attended() && !dumb
 }
 
 /// Waits for `work`, showing that it goes on.

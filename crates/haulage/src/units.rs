@@ -219,9 +219,12 @@ impl<'de> serde::Deserialize<'de> for ByteSize {
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let (number, unit) = split_unit(text);
     let scale = DURATION_UNITS.iter().find(|(name, _)| *name == unit);
-    parse_scaled(number, scale.map(|(_, scale)| *scale))
-        .map(Duration::from_nanos)
-        .ok_or_else(|| bad_unit("duration", text, number, &["s", "m"]))
+    parse_scaled(number, scale.map(|(_, scale)| *scale)).map(Duration::from_nanos).ok_or_else(|| match unit {
+        "" => bad_unit("duration", text, number, &["s", "m"]),
+        // Who writes `3months` has never meant three minutes.
+        _ => Error::new(ErrorKind::Usage, "parse", text, "not a duration with a unit")
+            .hint("the units are ms, s, m (minutes), h, d and w: write 30m or 7d"),
+    })
 }
 
 /// Prints a duration as a person reads it: `290 us`, `340 ms`, `8.6 s`, `3 m 20 s`, `2 h 5 m`.
@@ -287,6 +290,8 @@ mod tests {
         assert_eq!(error.hint_text(), Some("write 8KiB or 8MiB"));
         let error = parse_duration("30").unwrap_err();
         assert_eq!(error.hint_text(), Some("write 30s or 30m"));
+        let error = parse_duration("3months").unwrap_err();
+        assert_eq!(error.hint_text(), Some("the units are ms, s, m (minutes), h, d and w: write 30m or 7d"));
         assert!("20".parse::<ByteRate>().is_err());
         assert!("".parse::<ByteSize>().is_err());
         assert!("99999999999999TiB".parse::<ByteSize>().is_err());

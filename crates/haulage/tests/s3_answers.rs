@@ -424,3 +424,59 @@ async fn a_bucket_is_removed_by_one_request_and_nothing_in_it_by_any() {
     let asked = asked.lock().unwrap();
     assert!(asked.iter().all(|request| request.starts_with("DELETE /bucket HTTP/1.1")), "{asked:?}");
 }
+
+#[tokio::test]
+async fn what_an_answer_without_a_body_cannot_say_is_asked_for_aloud() {
+    let (store, asked) =
+        server(vec![answer("400 Bad Request", "", ""), error("400 Bad Request", "ExpiredToken")]).await;
+    let refused = store.head("k", &trace()).await.unwrap_err();
+    assert_eq!((refused.kind(), refused.service_code()), (ErrorKind::Permission, Some("ExpiredToken")));
+    assert!(asked.lock().unwrap()[1].starts_with("GET /bucket/k "));
+    // Where nothing more is said, it stays what it was.
+    let (store, _) = server(vec![answer("400 Bad Request", "", ""), answer("400 Bad Request", "", "")]).await;
+    assert_eq!(store.head("k", &trace()).await.unwrap_err().service_code(), None);
+}
+
+#[tokio::test]
+async fn a_bucket_that_has_had_no_upload_has_none() {
+    let (store, _) = server(vec![error("404 Not Found", "NoSuchUpload")]).await;
+    let request = ListRequest { leftovers: true, ..ListRequest::default() };
+    let page = store.list(request).next_page(&trace()).await.unwrap();
+    assert!(page.is_none_or(|page| page.is_empty()));
+}
+
+fn listed(key: &str) -> String {
+    page(&format!(
+        "<Contents><Key>{key}</Key><Size>9</Size><ETag>\"e\"</ETag>\
+         <LastModified>2021-01-01T00:00:00Z</LastModified></Contents>"
+    ))
+}
+
+#[tokio::test]
+async fn a_name_that_a_service_takes_for_another_is_refused_before_or_after_it_is_written() {
+    let body = || Bytes::from_static(b"123456789").into();
+    // It has `a/b`, and shows it under this name too: nothing is written.
+    let (store, asked) = server(vec![page(""), answer("200 OK", TAKEN, "")]).await;
+    let refused = store.put("a//b", body(), &PutOptions::default(), &trace()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    assert!(refused.hint_text().is_some_and(|hint| hint.starts_with("rename it at the source")));
+    assert!(asked.lock().unwrap().iter().all(|request| !request.starts_with("PUT ")));
+    // It has nothing, and keeps it as something else.
+    let put = format!("{TAKEN}x-amz-checksum-crc64nvme: rosUhgp5mIg=\r\n");
+    let gone = || error("404 Not Found", "NoSuchKey");
+    let (store, _) = server(vec![page(""), gone(), answer("200 OK", &put, ""), page("")]).await;
+    let refused = store.put("a//b", body(), &PutOptions::default(), &trace()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    // It keeps such names: that is asked once.
+    let answers =
+        vec![page(""), gone(), answer("200 OK", &put, ""), listed("a//b"), answer("200 OK", &put, "")];
+    let (store, asked) = server(answers).await;
+    for key in ["a//b", "c//d"] {
+        store.put(key, body(), &PutOptions::default(), &trace()).await.unwrap();
+    }
+    assert_eq!(asked.lock().unwrap().len(), 5);
+    // Who may not list may write.
+    let denied = error("403 Forbidden", "AccessDenied");
+    let (store, _) = server(vec![denied, answer("200 OK", &put, "")]).await;
+    store.put("a//b", body(), &PutOptions::default(), &trace()).await.unwrap();
+}

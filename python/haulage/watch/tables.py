@@ -11,6 +11,7 @@ from rich.text import Text
 from haulage.printable import printable
 from haulage.units import counted, format_rate
 from haulage.watch import tables_beside, words
+from haulage.watch.narrowing import NarrowingTable
 
 #: The style of each state, and the word for it. Never the colour alone.
 HEALTH = {
@@ -168,22 +169,8 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
     return [*parts, *tasks]
 
 
-def _table(*columns: str) -> Table:
-    """Return a table; a name that begins with ``>`` is of numbers, one with ``*`` takes what is left."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True, show_edge=False)
-    for column in columns:
-        table.add_column(
-            column.lstrip(">*"),
-            justify="right" if column[0] == ">" else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            ratio=1 if column[0] == "*" else None,
-        )
-    return table
-
-
 def _jobs(rows: list[dict[str, Any]]) -> Table:
-    table = _table("JOB", "STATE", ">DONE", ">FAILED", ">MOVED", ">LEFT", "*WHAT")
+    table = NarrowingTable("JOB", "STATE", ">DONE", ">FAILED?", ">MOVED?", ">LEFT", "*WHAT")
     for row in rows:
         style, word = HEALTH[row["health"]]
         what = " ".join(filter(None, [row["what"], ", ".join(row["sources"])]))
@@ -211,8 +198,18 @@ def _nodes_by_job(rows: list[dict[str, Any]]) -> Table:
 
 def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
     of_job = ("JOB",) if by_job else ()
-    columns = ("STATE", "WHAT", ">RATE", ">IN FLIGHT", ">DONE", ">FAILED", ">MOVED", ">ERRORS", "*HEARD")
-    table = _table("NODE", *of_job, *columns)
+    columns = (
+        "STATE",
+        "WHAT?",
+        ">RATE?",
+        ">IN FLIGHT?",
+        ">DONE?",
+        ">FAILED?",
+        ">MOVED?",
+        ">ERRORS?",
+        "*HEARD",
+    )
+    table = NarrowingTable("NODE", *of_job, *columns)
     for row in rows:
         style, word = HEALTH[row["health"]]
         ago = f"{words.duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
@@ -238,14 +235,16 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
 
 
 def _queues(rows: list[dict[str, Any]]) -> Table:
-    table = _table("QUEUE", ">MESSAGES", ">TREND", ">LEFT", "*COUNTED")
+    table = NarrowingTable("QUEUE", ">MESSAGES", ">TREND", ">LEFT", "*COUNTED")
     for row in rows:
         table.add_row(*tables_beside.queue_cells(row))
     return table
 
 
 def _errors(rows: list[dict[str, Any]]) -> Table:
-    table = _table("ERRORS", ">REQUESTS", ">OBJECTS", ">OTHERS", "LAST", "NODE", "*OBJECT AND CAUSE")
+    table = NarrowingTable(
+        "ERRORS", ">REQUESTS?", ">OBJECTS?", ">OTHERS?", "LAST?", "NODE?", "*OBJECT AND CAUSE"
+    )
     for row in rows:
         said = ": ".join(filter(None, [printable(row["object"]), printable(row["cause"])]))
         table.add_row(
@@ -259,7 +258,7 @@ def _errors(rows: list[dict[str, Any]]) -> Table:
 
 
 def _slow(rows: list[dict[str, Any]]) -> Table:
-    table = _table("SLOW", ">DONE", ">SIZE", "NODE", "*OBJECT")
+    table = NarrowingTable("SLOW", ">DONE", ">SIZE?", "NODE?", "*OBJECT")
     for row in rows:
         share = f"{100 * row['bytes_done'] // row['size_bytes']} %" if row["size_bytes"] else ""
         table.add_row(
@@ -273,7 +272,7 @@ def _slow(rows: list[dict[str, Any]]) -> Table:
 
 
 def _messages(rows: list[dict[str, Any]], name: str = "LATEST ERRORS") -> Table:
-    table = _table("TIME", "NODE", "LEVEL", f"*{name}")
+    table = NarrowingTable("TIME?", "NODE?", "LEVEL", f"*{name}")
     for row in rows:
         text = ": ".join(filter(None, [printable(row["object"]), printable(row["text"])]))
         table.add_row(

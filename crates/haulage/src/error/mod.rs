@@ -75,8 +75,11 @@ impl Error {
         use std::io::ErrorKind as Io;
         let (kind, hint) = match source.kind() {
             Io::NotFound => (ErrorKind::NotFound, Some("check the path")),
-            Io::PermissionDenied | Io::ReadOnlyFilesystem => {
+            Io::PermissionDenied => {
                 (ErrorKind::Permission, Some("check the permissions of the file and its folder"))
+            }
+            Io::ReadOnlyFilesystem => {
+                (ErrorKind::Permission, Some("nothing can be written to this file system; write elsewhere"))
             }
             Io::StorageFull | Io::QuotaExceeded => (ErrorKind::NoSpace, None),
             Io::AlreadyExists => (ErrorKind::Exists, None),

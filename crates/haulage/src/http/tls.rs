@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -102,7 +102,10 @@ fn read_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
         )
         .hint("use a PEM file with certificates: -----BEGIN CERTIFICATE-----")
     };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))?;
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| match error {
+        pem::Error::Io(error) => Error::from_io("open", path.display().to_string(), error),
+        error => unusable(&error),
+    })?;
     let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
     if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
         return Err(unusable(&"it holds none that can be read"));

@@ -316,7 +316,9 @@ impl Flow {
         // A node knows of its own part alone.
         let fed = matches!(self.work, Work::Fed(_));
         let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
-        self.meter.flushing();
+        if self.opener.has_written() {
+            self.meter.flushing();
+        }
         let folder = self.work.destination().filter(|_| !self.options.dry_run);
         if let Err(error) = self.opener.flush(whole, folder).await {
             self.recorder.not_on_disk(&error);

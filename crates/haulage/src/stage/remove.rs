@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::spool::Spool;
+use crate::stage::list::Extras;
 use crate::store::{Location, Request, Store};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
@@ -16,6 +18,11 @@ const DELETES: usize = 64;
 
 /// Names taken at once.
 const BATCH: u64 = 1000;
+
+/// What a file is that vanished with an object, ...
+const ONE: &str = "it and its copy are one file under two names, which was put back";
+/// ... and one of which that cannot be found out.
+const MAY_BE_ONE: &str = "not deleted, because its copy may be the same file under another name";
 
 /// What became of a name.
 #[derive(Debug)]
@@ -33,19 +40,37 @@ pub(crate) struct Doomed {
     pub(crate) names: Spool,
     /// The version of each that may go, where no other may: in the order of the names.
     pub(crate) versions: Option<Spool>,
+    /// What has to outlive each version, for it may be the same object: where, and in the order of the names.
+    pub(crate) copies: Option<(Arc<dyn Store>, Spool)>,
 }
 
 impl Doomed {
-    /// None yet, at this place; `versions` says that each name comes with the version that may go.
-    pub(crate) fn at(place: Location, versions: bool) -> Self {
-        Self { place, names: Spool::default(), versions: versions.then(Spool::default) }
+    /// None yet, at this place: each name will come with the version that may go, and with what has to outlive it if that is said to
+    /// be in a store.
+    pub(crate) fn versions_at(place: Location, copies: Option<Arc<dyn Store>>) -> Self {
+        let copies = copies.map(|store| (store, Spool::default()));
+        Self { place, names: Spool::default(), versions: Some(Spool::default()), copies }
+    }
+
+    /// All that only a destination has.
+    pub(crate) fn extras(extras: Extras) -> Self {
+        let Extras { place, names, versions, .. } = extras;
+        Self { place, names, versions, copies: None }
+    }
+
+    /// Begins to delete all of them.
+    pub(crate) fn delete(self) -> Deleting {
+        let (sender, told) = mpsc::channel(BATCH as usize);
+        Deleting { told, task: tokio::spawn(self.delete_each(sender)) }
     }
 
     /// Deletes all of them, and tells what became of each; then the folders that are empty for it. Ends early where nobody listens.
-    pub(crate) async fn delete(self, told: mpsc::Sender<Deleted>) -> Result<()> {
+    async fn delete_each(self, told: mpsc::Sender<Deleted>) -> Result<()> {
         let Location { store, key, gate } = &self.place;
         let mut names = self.names.read()?;
         let mut versions = self.versions.map(Spool::read).transpose()?;
+        let (holder, copies) = self.copies.unzip();
+        let mut copies = copies.map(Spool::read).transpose()?;
         loop {
             let batch = names.next(BATCH)?;
             if batch.is_empty() {
@@ -70,9 +95,18 @@ impl Doomed {
                     }
                 }
                 Some(versions) => {
-                    let versions = versions.next(batch.len() as u64)?;
+                    let count = batch.len() as u64;
+                    let versions = versions.next(count)?;
+                    let mut copies = match &mut copies {
+                        Some(copies) => copies.next(count)?.into_iter().map(|(key, _)| key).collect(),
+                        None => Vec::new(),
+                    }
+                    .into_iter();
                     let mut deletes = futures_util::stream::iter(batch.into_iter().zip(versions))
-                        .map(|((key, size), (version, _))| delete_version(store, key, size, version, gate))
+                        .map(|((key, size), (version, _))| {
+                            let copy = holder.as_ref().zip(copies.next());
+                            delete_version(store, key, size, version, copy, gate)
+                        })
                         .buffer_unordered(DELETES);
                     while let Some(deleted) = deletes.next().await {
                         if !tell(deleted).await {
@@ -84,6 +118,36 @@ impl Doomed {
             // The deepest first.
             store.prune(folders.into_iter().rev().collect()).await;
         }
+    }
+}
+
+/// Names that are being deleted. Dropped, it stops: what has been asked for may still be done.
+pub(crate) struct Deleting {
+    told: mpsc::Receiver<Deleted>,
+    task: JoinHandle<Result<()>>,
+}
+
+impl Deleting {
+    /// What has become of names since the last call, at least one; empty once all are told. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> Vec<Deleted> {
+        let mut some = Vec::new();
+        self.told.recv_many(&mut some, BATCH as usize).await;
+        some
+    }
+
+    /// What ended it before all names were told, if anything did.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        match (&mut self.task).await {
+            Ok(outcome) => outcome,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Deleting {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -153,17 +217,40 @@ async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
     gone(through!(gate, api, name, trace => store.delete(key, trace).await))
 }
 
-/// The same, only if it is still this version.
+/// The same, only if it is still this version, and what is called its `copy` stays.
 async fn delete_version(
     store: &Arc<dyn Store>,
     key: String,
     size: u64,
     version: String,
+    copy: Option<(&Arc<dyn Store>, String)>,
     gate: &Gate,
 ) -> Deleted {
     let (api, name) = (store.api(Request::Delete), store.name(&key));
-    let deleted = through!(gate, api, name, trace => store.delete_version(&key, &version, trace).await);
-    Deleted { outcome: gone(deleted), key, size }
+    let delete = async || {
+        gone(through!(gate, api, name.clone(), trace => store.delete_version(&key, &version, trace).await))
+    };
+    let outcome = match copy {
+        None => delete().await,
+        Some((holder, copy)) => match holder.hold(&copy).await {
+            Ok(Some(hold)) => {
+                let deleted = delete().await;
+                match hold.release().await {
+                    Ok(true) => deleted,
+                    Ok(false) => Err(is_one(&name, ONE)),
+                    Err(error) => deleted.and(Err(error)),
+                }
+            }
+            Ok(None) | Err(_) => Err(is_one(&name, MAY_BE_ONE)),
+        },
+    };
+    Deleted { outcome, key, size }
+}
+
+/// Why an object stays of which the copy is, or may be, the object itself.
+fn is_one(name: &str, cause: &str) -> Error {
+    Error::new(ErrorKind::Usage, "delete", name, cause)
+        .hint("if there are two copies indeed, delete this one with haul rm")
 }
 
 fn gone(deleted: Result<()>) -> Result<()> {

@@ -210,6 +210,11 @@ impl StoreOpener {
         Location { store, key, gate: gate.clone() }
     }
 
+    /// Whether files were written, so that a disk may be waited for.
+    pub(crate) fn has_written(&self) -> bool {
+        self.local.is_any()
+    }
+
     /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left
     /// out, so that what an earlier run has left in doubt is right now. `folder`: the destination, whose mark goes even if this
     /// run had nothing left to write.

@@ -45,10 +45,10 @@ pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
 pub use capabilities::{Capabilities, CutRules};
 pub use list::{ListPage, ListRequest, Lister};
-pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
+pub use local::{Hold, LocalStore};
 pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
@@ -240,6 +240,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             return Err(changed_since(self.name(key)));
         }
         self.delete(key, trace).await
+    }
+
+    /// Has an object outlive the deletion of what may be the same object under another name; `None` where that cannot be done.
+    async fn hold(&self, _key: &str) -> Result<Option<Hold>> {
+        Ok(None)
     }
 
     /// Removes those of these folders that are empty, in this order; nothing where folders are not there by themselves. What cannot

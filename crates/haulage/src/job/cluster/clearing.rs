@@ -1,39 +1,31 @@
 //! What a sync deletes in the end: by the machine where it was started, once all nodes have ended and all went well.
 
-use tokio::sync::mpsc;
-
 use super::run::{Run, TICK};
 use super::shared::locked;
 use crate::error::Result;
 use crate::event::{Failure, ObjectRecord, Outcome};
-use crate::job::flow::clearing::{COPIED_BEFORE, EXTRA, record};
+use crate::job::flow::clearing::{COPIED_BEFORE, EXTRA, Verdict, record};
 use crate::job::flow::{next_row, stopped};
 use crate::options::{Work, without_query};
 use crate::stage::list::Extras;
-use crate::stage::plan::{Facts, Withheld, may_delete};
+use crate::stage::plan::Withheld;
 use crate::stage::remove::{Deleted, Doomed};
 
 /// Names told at once.
 const BATCH: u64 = 256;
 
 impl Run {
-    /// Deletes what only the destination has, where that is wanted; true where the job was stopped meanwhile. `whole`: all that there
+    /// Deletes what only the destination has, where that is wanted; true where the job was stopped meanwhile. `listed`: all that there
     /// is was listed.
-    pub(super) async fn clear(&mut self, whole: bool) -> bool {
+    pub(super) async fn clear(&mut self, outcome: &Result<()>, listed: bool) -> bool {
         let Work::Sync { delete: Some(delete), destination, .. } = &self.work else { return false };
         let (max, destination) = (delete.max, without_query(destination));
-        let extras = self.extras.take();
-        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.names.count, extras.all));
-        if extras.is_some() && count == 0 {
-            return false;
-        }
-        let cut_short = !whole || extras.is_none();
         let failed = self.recorder.summary().failures.len() as u64;
-        let facts = Facts { interrupted: false, cut_short, failed, extras: count, all, max };
-        match (may_delete(facts), extras) {
-            (Ok(()), Some(extras)) => return self.delete(extras).await,
-            (Err(withheld), extras) => self.withhold(&withheld, &destination, extras).await,
-            (Ok(()), None) => {}
+        let extras = self.extras.take().filter(|_| listed);
+        match Verdict::of(extras, outcome, failed, max) {
+            Verdict::Nothing => {}
+            Verdict::Delete(extras) => return self.delete(extras).await,
+            Verdict::Keep(withheld, extras) => self.withhold(&withheld, &destination, extras).await,
         }
         false
     }
@@ -72,27 +64,26 @@ impl Run {
     }
 
     async fn delete(&mut self, extras: Extras) -> bool {
-        let Extras { place, names, versions, .. } = extras;
-        let doomed = Doomed { place: place.clone(), names, versions };
-        let (told, mut deleted) = mpsc::channel(1000);
-        let deleting = tokio::spawn(doomed.delete(told));
+        let place = extras.place.clone();
+        let mut deleting = Doomed::extras(extras).delete();
         let mut ticks = tokio::time::interval(TICK);
         loop {
             tokio::select! {
-                one = deleted.recv() => {
-                    let Some(one) = one else { break };
-                    let record = record(&place, one, self.number(), EXTRA, self.clock.now_ns());
-                    self.recorder.object(record).await;
+                deleted = deleting.next() => {
+                    if deleted.is_empty() {
+                        break;
+                    }
+                    for one in deleted {
+                        let record = record(&place, one, self.number(), EXTRA, self.clock.now_ns());
+                        self.recorder.object(record).await;
+                    }
                 }
                 row = next_row(&mut self.beside) => self.recorder.attempt(|| row).await,
                 _ = ticks.tick() => self.sample(true),
-                () = stopped(&mut self.cancelled) => {
-                    deleting.abort();
-                    return true;
-                }
+                () = stopped(&mut self.cancelled) => return true,
             }
         }
-        if let Ok(Err(error)) = deleting.await {
+        if let Err(error) = deleting.end().await {
             self.recorder.failure(Failure::from(&error));
         }
         false

@@ -50,7 +50,7 @@ impl Run {
             self.recorder.warn(names.join(", ").into(), words).await;
         }
         let of_nodes = self.count_nodes(&nodes).await;
-        let interrupted = interrupted || self.clear(listed && outcome.is_ok()).await;
+        let interrupted = interrupted || self.clear(&outcome, listed).await;
         let wire = of_nodes + self.opener.meter().total();
         let total = locked(&self.shared.deal).objects();
         let words = if nodes.len() == 1 { "1 node".to_owned() } else { format!("{} nodes", nodes.len()) };

@@ -11,15 +11,15 @@ pub(in crate::job) use self::deleting::record;
 use super::Flow;
 use super::effects::{Said, Spare};
 use super::objects::{Objects, Role};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Failure, Outcome};
 use crate::job::Work;
-use crate::options::{CopyOptions, Overwrite};
+use crate::options::{CopyOptions, MaxDelete, Overwrite};
 use crate::stage::list::Extras;
 use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
 use crate::stage::remove::Doomed;
-use crate::stage::transfer::{Ended, Object};
-use crate::store::{Location, ObjectMeta, Request};
+use crate::stage::transfer::{Copying, Ended, Object};
+use crate::store::Location;
 
 /// Why objects are deleted.
 pub(in crate::job) const EXTRA: &str = "only at the destination";
@@ -34,8 +34,8 @@ pub(in crate::job) const COPIED_BEFORE: &str =
 pub(super) struct Clearing {
     /// All that only the destination has, once both lists are known to be complete.
     pub(super) extras: Option<Extras>,
-    /// What is safe elsewhere, by the source that it came from.
-    spare: BTreeMap<usize, Doomed>,
+    /// What is safe elsewhere, by the source that it came from, and whether that is in doubt.
+    spare: BTreeMap<(usize, bool), Doomed>,
     /// Where backups go, and how they are copied.
     pub(super) backup: Option<(Location, Arc<CopyOptions>)>,
     /// The names that could not be kept.
@@ -55,6 +55,37 @@ impl Clearing {
     }
 }
 
+/// What becomes of what only the destination has.
+pub(in crate::job) enum Verdict {
+    Nothing,
+    Delete(Extras),
+    /// Why nothing is deleted, and what is left for it where that is known.
+    Keep(Withheld, Option<Extras>),
+}
+
+impl Verdict {
+    /// Judges once all else is done, with this outcome. `extras`: none where the lists of both sides are not known to be complete.
+    pub(in crate::job) fn of(
+        extras: Option<Extras>,
+        outcome: &Result<()>,
+        failed: u64,
+        max: Option<MaxDelete>,
+    ) -> Self {
+        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.names.count, extras.all));
+        if extras.is_some() && count == 0 {
+            return Self::Nothing;
+        }
+        let refused = outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Usage);
+        let cut_short = outcome.is_err() || extras.is_none();
+        let facts = Facts { refused, cut_short, failed, extras: count, all, max };
+        match (may_delete(facts), extras) {
+            (Ok(()), Some(extras)) => Self::Delete(extras),
+            (Ok(()), None) => Self::Nothing,
+            (Err(withheld), extras) => Self::Keep(withheld, extras),
+        }
+    }
+}
+
 impl Objects {
     /// Notes what an object that has ended means for others.
     pub(super) fn note_end(&mut self, object: &Object, role: Role, ended: &Ended) {
@@ -68,11 +99,13 @@ impl Objects {
             return;
         }
         let pair = &object.subject.pair;
-        if ended.reason == Some(UNCHANGED) && may_be_one(pair) {
+        if ended.reason == Some(UNCHANGED) && pair.may_be_one() {
             let message = "not deleted, because the destination may be the same object under another name";
             self.effects().said.push(Said::Warning(pair.source.name(), message.to_owned()));
         } else {
-            self.effects().spare.push(Spare { pair: Arc::clone(pair) });
+            let found_there = object.copying().is_some_and(Copying::found_there);
+            let in_doubt = found_there || pair.looks_downloaded();
+            self.effects().spare.push(Spare { pair: Arc::clone(pair), in_doubt });
         }
     }
 }
@@ -82,22 +115,26 @@ impl Flow {
     pub(super) fn clear_away(&mut self) {
         let backups = std::mem::take(&mut self.objects.effects().backups);
         backups.into_iter().for_each(|id| self.back_up(id));
-        for Spare { pair } in std::mem::take(&mut self.objects.effects().spare) {
-            if let Err(error) = self.spare(&pair) {
+        for Spare { pair, in_doubt } in std::mem::take(&mut self.objects.effects().spare) {
+            if let Err(error) = self.spare(&pair, in_doubt) {
                 self.clearing.failed.get_or_insert(error);
             }
         }
     }
 
     /// Notes that the source of a pair may be deleted, as the version that was copied.
-    fn spare(&mut self, pair: &Pair) -> Result<()> {
-        let Pair { source, meta, origin, .. } = pair;
-        let doomed = self.clearing.spare.entry(*origin).or_insert_with(|| {
+    fn spare(&mut self, pair: &Pair, in_doubt: bool) -> Result<()> {
+        let Pair { source, destination, meta, origin, .. } = pair;
+        let doomed = self.clearing.spare.entry((*origin, in_doubt)).or_insert_with(|| {
             let named = pair.relative_name();
             let root = source.key.strip_suffix(named).unwrap_or_default();
-            Doomed::at(self.opener.location(source.store.clone(), root.to_owned()), true)
+            let place = self.opener.location(source.store.clone(), root.to_owned());
+            Doomed::versions_at(place, in_doubt.then(|| destination.store.clone()))
         });
         doomed.names.push(&source.key, meta.size)?;
+        if let Some((_, copies)) = &mut doomed.copies {
+            copies.push(&destination.key, 0)?;
+        }
         doomed.versions.as_mut().map_or(Ok(()), |versions| versions.push(&meta.etag, 0))
     }
 
@@ -133,20 +170,14 @@ impl Flow {
         let Work::Sync { delete: Some(delete), destination, .. } = &self.work else { return false };
         let (max, destination) = (delete.max, crate::options::without_query(destination));
         let extras = self.clearing.extras.take();
-        let cut_short = outcome.is_err() || extras.is_none();
         let failed = self.recorder.summary().objects_failed + u64::from(self.failures_beside_objects());
-        let (count, all) = extras.as_ref().map_or((0, 0), |extras| (extras.names.count, extras.all));
-        if extras.is_some() && count == 0 {
-            return false;
-        }
-        let facts = Facts { interrupted: false, cut_short, failed, extras: count, all, max };
-        match (may_delete(facts), extras) {
-            (Ok(()), Some(extras)) => self.remove_extras(extras).await,
-            (Err(withheld), extras) => {
+        match Verdict::of(extras, outcome, failed, max) {
+            Verdict::Nothing => false,
+            Verdict::Delete(extras) => self.remove_extras(extras).await,
+            Verdict::Keep(withheld, extras) => {
                 self.withhold(&withheld, &destination, extras);
                 false
             }
-            (Ok(()), None) => false,
         }
     }
 
@@ -173,11 +204,10 @@ impl Flow {
             return false;
         }
         let Some((backup, _)) = &self.clearing.backup else {
-            let Extras { place, names, versions, .. } = extras;
-            return self.delete(Doomed { place, names, versions }, EXTRA).await;
+            return self.delete(Doomed::extras(extras), EXTRA).await;
         };
         let place = extras.place.clone();
-        self.clearing.spare = BTreeMap::from([(0, Doomed::at(place, true))]);
+        self.clearing.spare = BTreeMap::from([((0, false), Doomed::versions_at(place, None))]);
         let names = find_extras(extras, backup.clone());
         let (outcome, interrupted) = self.move_all(names).await;
         if interrupted {
@@ -211,21 +241,4 @@ impl Flow {
         }
         self.broken
     }
-}
-
-/// Whether both ends of a pair may be one object, which two endpoints, mounts or interfaces give two names: then nothing is its copy.
-fn may_be_one(pair: &Pair) -> bool {
-    let Pair { source, destination, meta, .. } = pair;
-    let (one, other) = (&source.store, &destination.store);
-    let apart = one.identity("") != other.identity("");
-    // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do. A download gives a file
-    // exactly the time of its object, of which a gateway tells no more than milliseconds.
-    let interfaces_differ = one.api(Request::Look) != other.api(Request::Look);
-    let given_ns = meta.source_modified_ns.unwrap_or(meta.modified_ns);
-    let is_likely = |there: &ObjectMeta| {
-        let downloaded = other.capabilities().folders && there.modified_ns == given_ns;
-        let as_old = there.size == meta.size && there.is_as_old(meta) && !downloaded;
-        there.is_likely(meta) || (interfaces_differ && as_old)
-    };
-    apart && pair.existing.there().is_some_and(is_likely)
 }

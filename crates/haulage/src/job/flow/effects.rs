@@ -41,6 +41,8 @@ pub(super) struct Effects {
 /// An object that has been copied and may be deleted, as this version.
 pub(super) struct Spare {
     pub(super) pair: Arc<Pair>,
+    /// What is called its copy may be the object itself, and has to outlive it.
+    pub(super) in_doubt: bool,
 }
 
 impl Effects {

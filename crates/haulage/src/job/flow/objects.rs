@@ -55,6 +55,8 @@ pub(super) struct Objects {
     bytes_total: u64,
     /// Payload that arrived, of ended objects and of active ones.
     bytes_done: u64,
+    /// Of these, what an earlier run had sent.
+    bytes_resumed: u64,
     /// Where all are committed together: the commits that wait for the others.
     staged: Option<Vec<Unit>>,
     /// Steps in a row that services would not copy by themselves, and whether that is known of the job by now.
@@ -117,6 +119,11 @@ impl Objects {
     /// Bytes found and bytes arrived.
     pub(super) fn bytes(&self) -> (u64, u64) {
         (self.bytes_total, self.bytes_done)
+    }
+
+    /// Bytes that arrived in an earlier run.
+    pub(super) fn bytes_resumed(&self) -> u64 {
+        self.bytes_resumed
     }
 
     pub(super) fn active(&self) -> impl Iterator<Item = &Active> {
@@ -195,8 +202,11 @@ impl Objects {
         let then = match result {
             Ok(done) => {
                 let (size, before) = (it.object.subject.pair.meta.size, it.object.subject.bytes_done);
+                let resumed = it.object.bytes_resumed();
                 let then = it.object.advance(done);
                 self.bytes_done = self.bytes_done + it.object.subject.bytes_done - before;
+                self.bytes_resumed += it.object.bytes_resumed();
+                self.bytes_resumed = self.bytes_resumed.saturating_sub(resumed);
                 if self.open {
                     self.bytes_total += it.object.subject.pair.meta.size - size;
                     self.open = it.object.is_open();

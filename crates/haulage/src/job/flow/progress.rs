@@ -41,14 +41,32 @@ impl Arrived {
     }
 }
 
+/// What was seen at a time.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    at_ns: u64,
+    arrived: Arrived,
+    /// Bytes of objects that this job has moved.
+    payload: u64,
+    objects: u64,
+}
+
+impl Look {
+    fn seconds_since(self, then: Self) -> f64 {
+        self.at_ns.saturating_sub(then.at_ns) as f64 / 1e9
+    }
+}
+
 /// Watches the wire and the objects.
 pub(super) struct ProgressMeter {
     clock: Clock,
     wire: Arc<WireMeter>,
     shared: Arc<Mutex<Progress>>,
-    /// Time, bytes that arrived and payload at each look, newest last.
-    looks: VecDeque<(u64, Arrived, u64)>,
+    /// What was seen at each look, newest last.
+    looks: VecDeque<Look>,
     last_arrived: Arrived,
+    /// Objects that ended in a second where it was quickest.
+    most_objects: f64,
     /// Bytes a second of late, and the best of that, slowly forgotten.
     late: f64,
     best: f64,
@@ -60,8 +78,9 @@ impl ProgressMeter {
             clock,
             wire,
             shared,
-            looks: VecDeque::from([(0, Arrived::default(), 0)]),
+            looks: VecDeque::from([Look::default()]),
             last_arrived: Arrived::default(),
+            most_objects: 0.0,
             late: 0.0,
             best: 0.0,
         }
@@ -87,11 +106,11 @@ impl ProgressMeter {
 
     /// The rate on the wire over the last second or so.
     pub(super) fn bits_per_second(&self) -> f64 {
-        let Some((now, arrived, _)) = self.looks.back() else { return 0.0 };
-        let since = self.looks.iter().rev().find(|(then, ..)| then + POLITE_WINDOW_NS <= *now);
-        let Some((then, before, _)) = since.or(self.looks.front()) else { return 0.0 };
-        let seconds = now.saturating_sub(*then) as f64 / 1e9;
-        if seconds > 0.0 { arrived.since(*before) as f64 * 8.0 / seconds } else { 0.0 }
+        let Some(now) = self.looks.back() else { return 0.0 };
+        let since = self.looks.iter().rev().find(|then| then.at_ns + POLITE_WINDOW_NS <= now.at_ns);
+        let Some(then) = since.or(self.looks.front()) else { return 0.0 };
+        let seconds = now.seconds_since(*then);
+        if seconds > 0.0 { now.arrived.since(then.arrived) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
     /// Takes a sample, and leaves it where the handle finds it.
@@ -104,11 +123,12 @@ impl ProgressMeter {
     ) -> Progress {
         let now = self.clock.now_ns();
         let (bytes_total, bytes_done) = objects.bytes();
-        let rate = self.rate(now, bytes_done);
         let left = bytes_total.saturating_sub(bytes_done);
         let different = counts.objects_differ + counts.objects_missing;
         let different = different + counts.objects_deleted + counts.objects_backed_up;
         let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed + different;
+        let rate = self.rate(now, bytes_done.saturating_sub(objects.bytes_resumed()), objects_done);
+        let objects_left = objects.total().saturating_sub(objects_done);
         let progress = Progress {
             elapsed_ns: now,
             listed,
@@ -119,7 +139,7 @@ impl ProgressMeter {
             bytes_total,
             bytes_done,
             rate_bits_per_second: (rate * 8.0) as u64,
-            eta_ns: eta(now, rate, left, objects_done, objects.total()).filter(|_| listed),
+            eta_ns: eta(rate, left, objects_left, self.most_objects).filter(|_| listed),
             in_flight,
             retries: counts.retries,
             flushing: false,
@@ -135,32 +155,35 @@ impl ProgressMeter {
     }
 
     /// Bytes per second: of the wire, or of the payload where nothing crosses a wire.
-    fn rate(&mut self, now: u64, payload: u64) -> f64 {
-        let arrived = self.last_arrived;
-        self.looks.push_back((now, arrived, payload));
-        while self.looks.len() > 2 && self.looks[0].0 + WINDOW_NS < now {
+    fn rate(&mut self, at_ns: u64, payload: u64, objects: u64) -> f64 {
+        let now = Look { at_ns, arrived: self.last_arrived, payload, objects };
+        self.looks.push_back(now);
+        while self.looks.len() > 2 && self.looks[0].at_ns + WINDOW_NS < at_ns {
             self.looks.pop_front();
         }
-        let (then, before, _) = self.looks[self.looks.len().saturating_sub(LATE_LOOKS + 1)];
-        if now > then {
-            self.late = arrived.since(before) as f64 / ((now - then) as f64 / 1e9);
+        let late = self.looks[self.looks.len().saturating_sub(LATE_LOOKS + 1)];
+        if at_ns > late.at_ns {
+            self.late = now.arrived.since(late.arrived) as f64 / now.seconds_since(late);
             self.best = (self.best - FORGOTTEN * (self.best - self.late)).max(self.late);
         }
-        let (then, arrived_then, payload_then) = self.looks[0];
-        let wire = arrived.since(arrived_then);
-        let moved = wire.max(payload.saturating_sub(payload_then));
-        if now > then { moved as f64 / ((now - then) as f64 / 1e9) } else { 0.0 }
+        let then = self.looks[0];
+        if at_ns <= then.at_ns {
+            return 0.0;
+        }
+        let ended = objects.saturating_sub(then.objects) as f64 / now.seconds_since(then);
+        self.most_objects = self.most_objects.max(ended);
+        let moved = now.arrived.since(then.arrived).max(payload.saturating_sub(then.payload));
+        moved as f64 / now.seconds_since(then)
     }
 }
 
-/// Time left: by bytes or by objects, whichever takes longer.
-fn eta(now: u64, rate: f64, left: u64, done: u64, total: u64) -> Option<u64> {
+/// Time left: by bytes, or by objects where these are small and even the quickest so far would take longer. While large ones fill the
+/// link hardly any end, and how many do says nothing of the others.
+fn eta(rate: f64, left: u64, objects_left: u64, most_objects: f64) -> Option<u64> {
     let by_bytes = if left == 0 { 0.0 } else { left as f64 / rate };
-    let by_objects =
-        if done == 0 { 0.0 } else { total.saturating_sub(done) as f64 * (now as f64 / 1e9) / done as f64 };
-    // Small objects are bound by their number; large ones by their bytes.
-    let small = left < SMALL * total.saturating_sub(done);
-    let seconds = if small && total > 100 { by_bytes.max(by_objects) } else { by_bytes };
+    let is_small = left < SMALL * objects_left && most_objects > 0.0;
+    let by_objects = if is_small { objects_left as f64 / most_objects } else { 0.0 };
+    let seconds = by_bytes.max(by_objects);
     (seconds.is_finite() && (rate > 0.0 || left == 0)).then_some((seconds * 1e9) as u64)
 }
 
@@ -189,8 +212,11 @@ mod tests {
     #[test]
     fn the_time_left_follows_what_is_scarce() {
         let second = 1_000_000_000;
-        assert_eq!(eta(second, 100.0, 500, 1, 2), Some(5 * second), "bytes");
-        assert_eq!(eta(second, 100.0, 0, 100, 1100), Some(10 * second), "objects");
-        assert_eq!(eta(second, 0.0, 500, 1, 2), None, "nothing moves");
+        assert_eq!(eta(100.0, 500, 1, 100.0), Some(5 * second), "bytes");
+        assert_eq!(eta(100.0, 0, 1000, 100.0), Some(10 * second), "objects");
+        assert_eq!(eta(1e6, 1_000_000, 1000, 100.0), Some(10 * second), "small objects");
+        assert_eq!(eta(1e6, 10_000_000, 1000, 500.0), Some(10 * second), "bytes of small objects");
+        assert_eq!(eta(1e6, 1_000_000_000, 1000, 0.1), Some(1000 * second), "large ones, of which few end");
+        assert_eq!(eta(0.0, 500, 1, 100.0), None, "nothing moves");
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use pieces::Pieces;
 pub(crate) use removal::{Facts, Withheld, may_delete};
 
 use crate::options::{Assigned, Compare, Portion};
-use crate::store::{ObjectMeta, Store};
+use crate::store::{ObjectMeta, Request, Store};
 
 /// An object's place: a store and a name in it.
 #[derive(Clone, Debug)]
@@ -113,6 +113,33 @@ impl Pair {
     /// The name below the destination that the user wrote.
     pub(crate) fn relative_name(&self) -> &str {
         &self.destination.key[self.name_at..]
+    }
+
+    /// Whether both ends are named in two ways, so that nothing but what they hold tells whether they are one object.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.source.store.identity("") != self.destination.store.identity("")
+    }
+
+    /// Whether both ends may be one object, which two endpoints, mounts or interfaces give two names: then nothing is its copy. By what
+    /// is known from before anything was written.
+    pub(crate) fn may_be_one(&self) -> bool {
+        let Self { source, destination, meta, .. } = self;
+        let (one, other) = (&source.store, &destination.store);
+        // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
+        let interfaces_differ = one.api(Request::Look) != other.api(Request::Look);
+        let is_likely = |there: &ObjectMeta| {
+            let as_old = there.size == meta.size && there.is_as_old(meta);
+            there.is_likely(meta) || (interfaces_differ && as_old)
+        };
+        self.is_apart() && self.existing.there().is_some_and(is_likely) && !self.looks_downloaded()
+    }
+
+    /// Whether what is there is a file with exactly the time of its object, as a download leaves it. What a gateway shows as an object
+    /// may be such a file too: only a [hold](Store::hold) tells them apart.
+    pub(crate) fn looks_downloaded(&self) -> bool {
+        let given_ns = self.meta.source_modified_ns.unwrap_or(self.meta.modified_ns);
+        let is_file = self.destination.store.capabilities().folders;
+        is_file && self.is_apart() && self.existing.there().is_some_and(|there| there.modified_ns == given_ns)
     }
 
     /// Whether what is `there` may be the source, if only the list of sources said more.

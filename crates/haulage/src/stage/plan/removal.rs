@@ -6,8 +6,8 @@ use crate::options::MaxDelete;
 /// What is known when everything else is done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
-    /// The job was stopped.
-    pub(crate) interrupted: bool,
+    /// What was asked for is refused.
+    pub(crate) refused: bool,
     /// A list failed, or something in one could not be seen.
     pub(crate) cut_short: bool,
     /// Objects that were not copied, or not kept on the disk.
@@ -52,7 +52,7 @@ impl Withheld {
 /// Decides whether anything is deleted.
 pub(crate) fn may_delete(facts: Facts) -> Result<(), Withheld> {
     match facts {
-        Facts { interrupted: true, .. } => Err(Withheld::Said("the job was stopped")),
+        Facts { refused: true, .. } => Err(Withheld::Said("the command was refused")),
         Facts { cut_short: true, .. } => Err(Withheld::Said("a list is not complete")),
         Facts { failed: 1.., .. } => Err(Withheld::Said("not everything was copied")),
         Facts { extras, all, max: Some(max), .. } if max.forbids(extras, all) => {
@@ -73,7 +73,7 @@ mod tests {
         let well = Facts { extras: 5, all: 10, ..Facts::default() };
         assert_eq!(may_delete(well), Ok(()));
         for bad in [
-            Facts { interrupted: true, ..well },
+            Facts { refused: true, ..well },
             Facts { cut_short: true, ..well },
             Facts { failed: 1, ..well },
             Facts { max: Some(MaxDelete::Count(4)), ..well },

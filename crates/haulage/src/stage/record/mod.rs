@@ -342,8 +342,9 @@ impl Recorder {
         summary.objects_total = total;
         summary.bytes_wire = wire;
         summary.elapsed_ns = elapsed.as_nanos() as u64;
-        // What was not read has no rate.
-        let moved = if summary.dry_run { 0 } else { summary.bytes_done.saturating_sub(self.unread) };
+        // What was not read has no rate, nor what an earlier run had sent.
+        let before = self.unread.saturating_add(summary.bytes_resumed);
+        let moved = if summary.dry_run { 0 } else { summary.bytes_done.saturating_sub(before) };
         summary.goodput_bits_per_second = ByteRate::over(moved, elapsed).bits();
         summary.chosen = chosen;
         summary.exit_code = exit_code;

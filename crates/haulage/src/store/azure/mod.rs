@@ -206,12 +206,25 @@ impl AzureStore {
             Some("a name with a `.` or `..` segment cannot be addressed safely")
         } else if key.contains('\0') {
             Some("a name with a zero byte cannot be addressed")
+        } else if key.contains('\\') {
+            Some("Azure takes a backslash in a name for a slash")
         } else {
             None
         };
         if let Some(cause) = cause {
             return Err(Error::new(ErrorKind::Unsupported, operation, self.display(key), cause)
                 .hint("rename it with the tool that created it"));
+        }
+        Ok(())
+    }
+
+    /// What is written needs a name that stays as it is.
+    fn need_new_key(&self, operation: &'static str, key: &str) -> Result<()> {
+        self.need_key(operation, key)?;
+        if key.split('/').any(|segment| segment.ends_with('.')) {
+            let cause = "Azure may leave out a dot at the end of a name, or before a slash";
+            return Err(Error::new(ErrorKind::Unsupported, operation, self.display(key), cause)
+                .hint("rename it at the source, or copy it alone, to a name of your choice"));
         }
         Ok(())
     }
@@ -289,6 +302,10 @@ impl Store for AzureStore {
         blob::get(self, key, options, trace).await
     }
 
+    async fn admits(&self, key: &str) -> Result<()> {
+        self.need_new_key("write", key)
+    }
+
     async fn put(
         &self,
         key: &str,
@@ -296,7 +313,7 @@ impl Store for AzureStore {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<PutResult> {
-        self.need_key("write", key)?;
+        self.need_new_key("write", key)?;
         blob::put(self, key, payload, options, trace).await
     }
 
@@ -305,7 +322,7 @@ impl Store for AzureStore {
     }
 
     async fn append(&self, key: &str, at: u64, bytes: Bytes, trace: &Trace) -> Result<()> {
-        self.need_key("append to", key)?;
+        self.need_new_key("append to", key)?;
         blob::append(self, key, at, bytes, trace).await
     }
 
@@ -316,7 +333,7 @@ impl Store for AzureStore {
         options: &PutOptions,
         _trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>> {
-        self.need_key("write", key)?;
+        self.need_new_key("write", key)?;
         Ok(Arc::new(blocks::AzureBlocks::new(self.clone(), key, size, options)))
     }
 
@@ -335,7 +352,7 @@ impl Store for AzureStore {
         options: &PutOptions,
         trace: &Trace,
     ) -> Result<PutResult> {
-        self.need_key("copy to", key)?;
+        self.need_new_key("copy to", key)?;
         copy::whole(self, from, key, options, trace).await
     }
 

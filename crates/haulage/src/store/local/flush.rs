@@ -55,6 +55,11 @@ impl Written {
         Self(flush.then(Arc::default))
     }
 
+    /// Whether anything was written.
+    pub(super) fn is_any(&self) -> bool {
+        self.lock().is_some_and(|state| !state.systems.is_empty())
+    }
+
     /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory. `single`: it is
     /// not the folder that is copied to, but a file in it.
     pub(super) fn note(

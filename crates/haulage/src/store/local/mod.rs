@@ -9,6 +9,7 @@ mod finish;
 mod flush;
 #[cfg(fuzzing)]
 pub mod fuzz;
+mod hold;
 mod leftover;
 mod mark;
 mod medium;
@@ -25,6 +26,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+
+pub use self::hold::Hold;
 
 use self::file::Reader;
 use self::flush::Written;
@@ -69,6 +72,11 @@ impl Shared {
             // What is not there has no mark.
             Err(_) => Ok(()),
         }
+    }
+
+    /// Whether there is anything to flush.
+    pub(super) fn is_any(&self) -> bool {
+        self.written.is_any()
     }
 
     /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
@@ -247,6 +255,11 @@ impl Store for LocalStore {
 
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
         Box::new(Walker::new(self.tree.clone(), request))
+    }
+
+    async fn hold(&self, key: &str) -> Result<Option<Hold>> {
+        let (store, key) = (self.following_none(), key.to_owned());
+        blocking(move || store.source(&key).and_then(Hold::new)).await.map(Some)
     }
 
     async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {

@@ -371,7 +371,7 @@ fn try_lock(file: &File) -> rustix::io::Result<()> {
 }
 
 /// Gives the file its name unless something has it.
-fn rename_new(destination: &Place, temporary: &str) -> rustix::io::Result<()> {
+pub(super) fn rename_new(destination: &Place, temporary: &str) -> rustix::io::Result<()> {
     let (fd, name) = (destination.folder.fd(), &*destination.name);
     match rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE) {
         // Not on every file system; a hard link refuses an existing name as well.

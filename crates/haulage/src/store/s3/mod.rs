@@ -20,6 +20,7 @@ mod left;
 mod list;
 mod meta;
 mod object;
+mod odd;
 mod parts;
 mod presign;
 mod rules;
@@ -70,6 +71,7 @@ pub struct S3Store {
     /// The bucket's URL.
     name: Arc<str>,
     service: Service,
+    odd: odd::Kept,
 }
 
 impl S3Store {
@@ -90,7 +92,7 @@ impl S3Store {
             service.site().origin,
             if named { "named" } else { "by default" }
         );
-        Ok(Self { name: address::display(bucket, "").into(), service })
+        Ok(Self { name: address::display(bucket, "").into(), service, odd: odd::Kept::default() })
     }
 
     /// The bucket's name; empty for the account.
@@ -104,7 +106,7 @@ impl S3Store {
     /// `Usage` where no URL can name it.
     pub fn bucket_named(&self, bucket: &str) -> Result<Self> {
         let service = self.service.bucket_named(bucket)?;
-        Ok(Self { name: address::display(bucket, "").into(), service })
+        Ok(Self { name: address::display(bucket, "").into(), service, odd: self.odd.clone() })
     }
 
     /// The same bucket, reached through another client: what is known of it is shared.
@@ -240,7 +242,11 @@ impl S3Store {
             }
             _ => return Ok(()),
         };
-        Err(Error::new(kind, operation, self.display(key), cause))
+        let hint = match kind {
+            ErrorKind::Usage => "write s3://bucket/key",
+            _ => "rename it at the source, or copy it alone, to a name of your choice",
+        };
+        Err(Error::new(kind, operation, self.display(key), cause).hint(hint))
     }
 }
 
@@ -326,6 +332,10 @@ impl Store for S3Store {
         object::get(self, key, options, trace).await
     }
 
+    async fn admits(&self, key: &str) -> Result<()> {
+        self.need_key("write", key)
+    }
+
     async fn put(
         &self,
         key: &str,
@@ -334,7 +344,12 @@ impl Store for S3Store {
         trace: &Trace,
     ) -> Result<PutResult> {
         self.need_key("write", key)?;
-        object::put(self, key, payload, options, trace).await
+        let odd = self.before_odd(key, trace).await?;
+        let put = object::put(self, key, payload, options, trace).await?;
+        if odd {
+            self.after_odd(key, trace).await?;
+        }
+        Ok(put)
     }
 
     async fn begin(
@@ -345,8 +360,9 @@ impl Store for S3Store {
         trace: &Trace,
     ) -> Result<Arc<dyn BlockWriter>> {
         self.need_key("write", key)?;
+        let odd = self.before_odd(key, trace).await?;
         let writer = writer::S3Writer::begin(self.clone(), key, size, options, trace).await?;
-        Ok(Arc::new(writer))
+        Ok(Arc::new(writer.looked_for(odd)))
     }
 
     fn peer(&self) -> Option<Peer<'_>> {
@@ -370,7 +386,11 @@ impl Store for S3Store {
         self.need_key("copy to", key)?;
         let source = source(from)?;
         let stored = (Some(&options.attributes), options.without_tags);
+        let odd = self.before_odd(key, trace).await?;
         let put = object::copy(source, self, key, stored, options.checksum, trace).await?;
+        if odd {
+            self.after_odd(key, trace).await?;
+        }
         if put.confirmed {
             return Ok(put);
         }

@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, R
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::body::{Body, Digest, is_unknown_checksum, send_guarded};
+use super::error::Asked;
 use super::meta::{self, CHECKSUM_MODE};
 use super::xml::{Deletion, Refused};
 use super::{S3Store, rules, upload, xml};
@@ -43,10 +44,23 @@ pub(super) async fn look(store: &S3Store, key: &str, trace: &Trace) -> Result<(O
     let asked = store.asked("inspect", &name, "s3:GetObject", ErrorKind::Service);
     let mut operation = store.operation(rules::HEAD_OBJECT, Method::HEAD, key, &[]);
     operation.headers.insert(CHECKSUM_MODE, HeaderValue::from_static("ENABLED"));
-    let response = store.service.send(&operation, asked, trace).await?;
+    let response = match store.service.send(&operation, asked, trace).await {
+        Err(error) if error.status() == Some(400) && error.service_code().is_none() => {
+            return Err(said_aloud(store, key, asked, trace).await.unwrap_or(error));
+        }
+        other => other?,
+    };
     meta::judge_checksum(response.headers()).map_err(|broken| asked.not_believed(broken))?;
     trace.mark(Phase::Committed);
     Ok((meta::read_head(key, response.headers()), meta::stored_crc64(response.headers())))
+}
+
+/// What the service has against a request, of which an answer without a body could not tell: that keys have ended, or are none.
+async fn said_aloud(store: &S3Store, key: &str, asked: Asked<'_>, trace: &Trace) -> Option<Error> {
+    let mut operation = store.operation(rules::GET_OBJECT, Method::GET, key, &[]);
+    operation.headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
+    let said = store.service.send(&operation, asked, trace).await.err()?;
+    said.service_code().is_some().then_some(said)
 }
 
 /// The tags of an object.
@@ -169,7 +183,7 @@ pub(super) fn source(
     key: &str,
     etag: Option<&str>,
     range: Option<crate::store::BlockRange>,
-    asked: super::error::Asked<'_>,
+    asked: Asked<'_>,
 ) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     let path = format!("/{}/{}", from.bucket(), utf8_percent_encode(key, SOURCE));

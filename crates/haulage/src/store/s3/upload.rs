@@ -231,7 +231,11 @@ pub(super) async fn page(
     query.extend(after.map(|(_, id)| ("upload-id-marker", id.as_str())).filter(|(_, id)| !id.is_empty()));
     query.push(("uploads", ""));
     let operation = store.operation(rules::LIST_UPLOADS, Method::GET, "", &query);
-    let document = store.service.document(&operation, asked, trace).await?;
+    let document = match store.service.document(&operation, asked, trace).await {
+        // Some services say so of a bucket that has had none yet.
+        Err(error) if error.service_code() == Some("NoSuchUpload") => return Ok(UploadPage::default()),
+        other => other?,
+    };
     let page = xml::uploads(&document).map_err(|broken| asked.not_believed(broken))?;
     match page.uploads.iter().find(|upload| !upload.key.starts_with(prefix)) {
         Some(Upload { key, .. }) => {

@@ -35,6 +35,8 @@ pub(super) struct S3Writer {
     resumed: bool,
     /// The parts that were there.
     staged: Vec<StagedPart>,
+    /// The object is looked for under its name when it is made.
+    odd: bool,
 }
 
 impl S3Writer {
@@ -78,7 +80,12 @@ impl S3Writer {
         let (begun, resumed) = (RwLock::new(Arc::new(begun)), staged.is_some());
         let (staged, renewing) = (staged.unwrap_or_default(), Mutex::default());
         let holds = AtomicBool::new(!staged.is_empty());
-        Self { store, key, layout, options, begun, renewing, holds, resumed, staged }
+        Self { store, key, layout, options, begun, renewing, holds, resumed, staged, odd: false }
+    }
+
+    /// The same; `odd`: the service may give the object another name.
+    pub(super) fn looked_for(self, odd: bool) -> Self {
+        Self { odd, ..self }
     }
 
     /// The upload, as far as it was begun.
@@ -214,6 +221,59 @@ impl S3Writer {
         }
     }
 
+    /// Makes the object of its parts.
+    async fn join(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
+        let integrity = |cause: String| self.error("commit", ErrorKind::Integrity, cause);
+        // A wrong list must be caught here, before it has the name: the service looks at each part, and at the whole only
+        // if it knows this checksum.
+        let (joined, size) = join_parts(parts)
+            .map_err(|(end, next)| integrity(format!("the part at byte {next} should begin at {end}")))?;
+        if let Layout::Sized { size: expected, .. } = self.layout
+            && size != expected
+        {
+            return Err(integrity(format!("the parts hold {size} bytes of {expected}")));
+        }
+        // Of parts that the service made and said nothing of only the source tells what they should come to.
+        let crc64 = joined.or(attributes.crc64);
+        if attributes.crc64.is_some_and(|expected| Some(expected) != crc64) {
+            return Err(integrity("the parts together do not fit the CRC64 of the whole".to_owned()));
+        }
+        if parts.is_empty() {
+            return self.put_nothing(attributes, trace).await;
+        }
+        let put = match self.complete(parts, (crc64, size), trace).await {
+            Ok(made) if made.crc64.zip(crc64).is_some_and(|(stated, ours)| stated != ours) => {
+                return Err(integrity(
+                    "the service made another object of the parts than we sent".to_owned(),
+                ));
+            }
+            Ok(made) => {
+                // Not every service says in this answer what it has compared.
+                let declared = self.begun().declared == Some(Digest::Crc64);
+                let asks = made.crc64.is_none() && (declared || joined.is_none());
+                let stated = match asks {
+                    true => self.stated(&made.etag, size, trace).await,
+                    false => made.crc64,
+                };
+                let confirmed = stated.is_some() && (joined.is_none() || stated == crc64);
+                // What nobody has computed is only what the service says.
+                PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed, not_kept: None }
+            }
+            Err(error) if error.service_code() == Some("NoSuchUpload") => {
+                let there = self.there(parts, crc64, size, trace).await.ok_or(error)?;
+                let confirmed = there.crc64.is_some();
+                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed, not_kept: None }
+            }
+            Err(error) => return Err(error),
+        };
+        let wanted = Attributes {
+            crc64,
+            content_type: self.options.attributes.content_type.clone(),
+            ..attributes.clone()
+        };
+        self.amend(put, &wanted, size, trace).await
+    }
+
     /// Stores what could not be said when the upload began, where a copy of the object onto itself can.
     async fn amend(
         &self,
@@ -338,55 +398,11 @@ impl BlockWriter for S3Writer {
     }
 
     async fn commit(&self, parts: &[Part], attributes: &Attributes, trace: &Trace) -> Result<PutResult> {
-        let integrity = |cause: String| self.error("commit", ErrorKind::Integrity, cause);
-        // A wrong list must be caught here, before it has the name: the service looks at each part, and at the whole only
-        // if it knows this checksum.
-        let (joined, size) = join_parts(parts)
-            .map_err(|(end, next)| integrity(format!("the part at byte {next} should begin at {end}")))?;
-        if let Layout::Sized { size: expected, .. } = self.layout
-            && size != expected
-        {
-            return Err(integrity(format!("the parts hold {size} bytes of {expected}")));
+        let put = self.join(parts, attributes, trace).await?;
+        if self.odd {
+            self.store.after_odd(&self.key, trace).await?;
         }
-        // Of parts that the service made and said nothing of only the source tells what they should come to.
-        let crc64 = joined.or(attributes.crc64);
-        if attributes.crc64.is_some_and(|expected| Some(expected) != crc64) {
-            return Err(integrity("the parts together do not fit the CRC64 of the whole".to_owned()));
-        }
-        if parts.is_empty() {
-            return self.put_nothing(attributes, trace).await;
-        }
-        let put = match self.complete(parts, (crc64, size), trace).await {
-            Ok(made) if made.crc64.zip(crc64).is_some_and(|(stated, ours)| stated != ours) => {
-                return Err(integrity(
-                    "the service made another object of the parts than we sent".to_owned(),
-                ));
-            }
-            Ok(made) => {
-                // Not every service says in this answer what it has compared.
-                let declared = self.begun().declared == Some(Digest::Crc64);
-                let asks = made.crc64.is_none() && (declared || joined.is_none());
-                let stated = match asks {
-                    true => self.stated(&made.etag, size, trace).await,
-                    false => made.crc64,
-                };
-                let confirmed = stated.is_some() && (joined.is_none() || stated == crc64);
-                // What nobody has computed is only what the service says.
-                PutResult { etag: made.etag, crc64: joined.or(stated), md5: None, confirmed, not_kept: None }
-            }
-            Err(error) if error.service_code() == Some("NoSuchUpload") => {
-                let there = self.there(parts, crc64, size, trace).await.ok_or(error)?;
-                let confirmed = there.crc64.is_some();
-                PutResult { etag: there.etag, crc64, md5: there.md5, confirmed, not_kept: None }
-            }
-            Err(error) => return Err(error),
-        };
-        let wanted = Attributes {
-            crc64,
-            content_type: self.options.attributes.content_type.clone(),
-            ..attributes.clone()
-        };
-        self.amend(put, &wanted, size, trace).await
+        Ok(put)
     }
 
     async fn abandon(&self) {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use super::super::{BATCH, Flow, next_row, sleep_until, stopped};
 use super::{EXTRA, MOVED};
 use crate::error::Result;
@@ -21,17 +19,15 @@ impl Flow {
             return false;
         }
         let mut number = self.objects.count_names(doomed.names.count);
-        let (told, mut deleted) = mpsc::channel(1000);
-        let deleting = tokio::spawn(doomed.delete(told));
-        let mut batch = Vec::new();
+        let mut deleting = doomed.delete();
         loop {
             tokio::select! {
-                count = deleted.recv_many(&mut batch, BATCH) => {
-                    if count == 0 {
+                deleted = deleting.next() => {
+                    if deleted.is_empty() {
                         break;
                     }
                     let now = self.clock.now_ns();
-                    for one in batch.drain(..) {
+                    for one in deleted {
                         let record = record(&place, one, number, why, now);
                         self.objects.effects().object(record);
                         number += 1;
@@ -39,14 +35,11 @@ impl Flow {
                 }
                 row = next_row(&mut self.beside) => self.objects.effects().attempt(row),
                 () = sleep_until(self.look_at, self.clock) => self.look(),
-                () = stopped(&mut self.cancelled) => {
-                    deleting.abort();
-                    return true;
-                }
+                () = stopped(&mut self.cancelled) => return true,
             }
             self.record().await;
         }
-        if let Ok(Err(error)) = deleting.await {
+        if let Err(error) = deleting.end().await {
             self.recorder.failure(Failure::from(&error));
         }
         false

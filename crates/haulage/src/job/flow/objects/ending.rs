@@ -28,7 +28,7 @@ impl Objects {
         }
         let (object, role) = (it.object, it.role);
         self.note_end(&object, role, &ended);
-        let resumed = object.copying().map_or(0, |copying| copying.bytes_resumed);
+        let resumed = object.bytes_resumed();
         if resumed > 0 {
             self.effects.said.push(Said::Resumed(resumed));
         }
@@ -53,6 +53,7 @@ impl Objects {
             // What did not arrive is no longer awaited.
             self.bytes_total = self.bytes_total.saturating_sub(object.to_move());
             self.bytes_done -= object.subject.bytes_done;
+            self.bytes_resumed = self.bytes_resumed.saturating_sub(resumed);
         }
         self.effects.object(ObjectRecord {
             object_id: id,

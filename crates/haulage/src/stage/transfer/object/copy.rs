@@ -37,6 +37,10 @@ pub(crate) struct Copying {
     pub(crate) backed_up: bool,
     /// The source will be deleted.
     moves: bool,
+    /// It is the copy of what will be replaced or deleted.
+    is_backup: bool,
+    /// It replaces a file that may be the source itself.
+    found_there: bool,
     /// Why it moves.
     why: Option<&'static str>,
     /// It was written, and is read once more, for nothing proves the copy.
@@ -102,6 +106,8 @@ impl Copying {
             backs_up: options.backup.is_some(),
             backed_up: false,
             moves: false,
+            is_backup: false,
+            found_there: false,
             why: None,
             unproven: None,
             mode: options.checksum,
@@ -149,6 +155,9 @@ impl Copying {
     /// It moves, for this reason.
     fn go(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities), why: &'static str) -> Then {
         self.why = Some(why);
+        if let Some(then) = self.unless_one(it) {
+            return then;
+        }
         if self.backs_up && !self.backed_up {
             match it.pair.existing {
                 Existing::Unknown => return Then::Steps(vec![Step::Look]),

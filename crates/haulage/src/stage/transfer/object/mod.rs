@@ -179,6 +179,13 @@ impl Object {
         }
     }
 
+    /// It is the copy of what will be replaced or deleted.
+    pub(crate) fn for_a_backup(&mut self) {
+        if let Life::Copy(copy) = &mut self.life {
+            copy.for_a_backup();
+        }
+    }
+
     /// What was there is safe, and it may be replaced.
     pub(crate) fn backed_up(&mut self) {
         if let Life::Copy(copy) = &mut self.life {
@@ -192,6 +199,11 @@ impl Object {
             Life::Copy(copy) => Some(copy),
             Life::Compare(_) | Life::Check(_) => None,
         }
+    }
+
+    /// Bytes of it that an earlier run had sent.
+    pub(crate) fn bytes_resumed(&self) -> u64 {
+        self.copying().map_or(0, |copying| copying.bytes_resumed)
     }
 
     /// The next stretch to read, move or compare where one of `wanted` bytes is asked for, without taking it.

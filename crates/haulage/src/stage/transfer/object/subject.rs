@@ -102,7 +102,11 @@ impl Subject {
 
     pub(super) fn found(&self, outcome: Outcome, kind: ErrorKind, cause: &str) -> Ended {
         let error = Error::new(kind, "verify", &*self.pair.source.name(), cause);
-        let error = error.hint("copy it again, then verify again");
+        let hint = match outcome {
+            Outcome::Missing => "copy it again, then verify again",
+            _ => "check which side is right before you copy again",
+        };
+        let error = error.hint(hint);
         Ended { error: Some(error), ..Ended::new(outcome, Method::None, Proof::None) }
     }
 }

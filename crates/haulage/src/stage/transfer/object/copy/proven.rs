@@ -7,8 +7,8 @@ use super::Copying;
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
-use crate::options::Compare;
-use crate::stage::plan::{Existing, Pair};
+use crate::options::{Compare, Overwrite};
+use crate::stage::plan::{Existing, Pair, UNCHANGED};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{ObjectMeta, PutResult};
@@ -16,6 +16,7 @@ use crate::store::{ObjectMeta, PutResult};
 /// Why a source is kept, and what to do.
 const READS_DIFFERENTLY: &str = "the source, read once more, is not what was copied";
 const REMOVED: &str = "the copy, read back, was not the same as its source, and was removed";
+const ITSELF: &str = "the backup may be the same object under another name";
 const NO_COPY: &str = "the copy, read back, is not the same as its source";
 const AGAIN: &str = "nothing was deleted; run the same command again";
 const DELETE_IT: &str = "the source was not deleted; delete this copy first, then run the same command again";
@@ -41,6 +42,36 @@ impl Copying {
     pub(crate) fn for_a_move(&mut self) {
         self.moves = true;
         self.rule.compare = Compare::Checksum;
+    }
+
+    /// What was there will be replaced or deleted, once it is copied.
+    pub(crate) fn for_a_backup(&mut self) {
+        self.is_backup = true;
+    }
+
+    /// What follows where the source will be gone, and it may be the very object that would be written.
+    pub(super) fn unless_one(&mut self, it: &Subject) -> Option<Then> {
+        if !(self.moves || self.is_backup) {
+            return None;
+        }
+        // Who replaces whatever is there has not asked for it.
+        let unasked = self.rule.overwrite == Overwrite::Always && it.pair.existing.there().is_none();
+        if unasked && !it.pair.looked_at && it.pair.is_apart() {
+            return Some(Then::Steps(vec![Step::Look]));
+        }
+        self.found_there |= it.pair.looks_downloaded();
+        let one = it.pair.may_be_one();
+        let backup = one && self.is_backup;
+        let failed = || {
+            let error = Error::new(ErrorKind::Usage, "back up to", &*it.pair.destination.name(), ITSELF);
+            Then::End(Ended::failed(error.hint("choose a place for backups elsewhere")))
+        };
+        backup.then(failed).or_else(|| one.then(|| Then::End(super::skipped(it, UNCHANGED))))
+    }
+
+    /// Whether a file was there before that may be the source itself.
+    pub(crate) fn found_there(&self) -> bool {
+        self.found_there
     }
 
     /// What was compared turned out so.
