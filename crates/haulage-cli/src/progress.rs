@@ -44,7 +44,7 @@ impl Show {
             ProgressMode::Bar => {
                 // Given as a terminal of our own, because indicatif hides a bar where there is none and
                 // `--progress bar` means what it says.
-                let target = ProgressDrawTarget::term_like(Box::new(Screen::new()));
+                let target = ProgressDrawTarget::term_like(Box::new(Screen::stderr()));
                 let bar = ProgressBar::with_draw_target(None, target);
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);

@@ -14,7 +14,7 @@ pub struct Screen(Term);
 
 impl Screen {
     /// Writes whole frames.
-    pub fn new() -> Self {
+    pub fn stderr() -> Self {
         Self(Term::buffered_stderr())
     }
 }
