@@ -176,9 +176,9 @@ long:
 	@$(MAKE) --no-print-directory carry
 	@$(MAKE) --no-print-directory test-packages
 
-check: build $(STAMPS)/demo
+# Rust is linted as its tests are compiled.
+check: build $(STAMPS)/demo rust-tests
 	cargo fmt --check
-	cargo clippy $(TEST_PROFILE) --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

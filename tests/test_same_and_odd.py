@@ -152,21 +152,12 @@ def test_a_name_that_the_destination_takes_for_another_is_no_copy(haul: Haul, co
         assert haul("cp", f"{bucket}/a/b", "-").stdout == b"one"
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("a\\b", "rename it with the tool that created it"),
-        ("ends.", "rename it at the source, or copy it alone, to a name of your choice"),
-        ("a./b", "rename it at the source, or copy it alone, to a name of your choice"),
-    ],
-)
-def test_names_that_azure_would_change_are_not_written(
-    haul: Haul, container: Container, name: str, hint: str
-) -> None:
+@pytest.mark.parametrize("name", ["a\\b", "ends.", "a./b"])
+def test_names_that_azure_would_change_are_not_written(haul: Haul, container: Container, name: str) -> None:
     (haul.folder / "x" / "a.").mkdir(parents=True)
     (haul.folder / "x" / name).write_bytes(b"x")
     said = haul("mv", "x", container.az(), code=2)
-    assert said.hints == {hint}
+    assert said.hints == {"rename it at the source, or copy it alone, to a name of your choice"}
     assert (container.contents(), (haul.folder / "x" / name).exists()) == ({}, True)
 
 

@@ -27,7 +27,6 @@ ODD_NAMES = (
     "\ufeffmark of byte order",
     "line\u2028paragraph\u2029",
     "soft\u00adhyphen",
-    "back\\slash",
 )
 NOT_UTF8 = os.fsdecode(b"not \xff\xfe utf-8")
 

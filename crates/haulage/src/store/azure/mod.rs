@@ -206,8 +206,6 @@ impl AzureStore {
             Some("a name with a `.` or `..` segment cannot be addressed safely")
         } else if key.contains('\0') {
             Some("a name with a zero byte cannot be addressed")
-        } else if key.contains('\\') {
-            Some("Azure takes a backslash in a name for a slash")
         } else {
             None
         };
@@ -221,8 +219,14 @@ impl AzureStore {
     /// What is written needs a name that stays as it is.
     fn need_new_key(&self, operation: &'static str, key: &str) -> Result<()> {
         self.need_key(operation, key)?;
-        if key.split('/').any(|segment| segment.ends_with('.')) {
-            let cause = "Azure may leave out a dot at the end of a name, or before a slash";
+        let cause = if key.contains('\\') {
+            Some("Azure takes a backslash in a name for a slash")
+        } else if key.split('/').any(|segment| segment.ends_with('.')) {
+            Some("Azure may leave out a dot at the end of a name, or before a slash")
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
             return Err(Error::new(ErrorKind::Unsupported, operation, self.display(key), cause)
                 .hint("rename it at the source, or copy it alone, to a name of your choice"));
         }
