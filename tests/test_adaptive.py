@@ -136,6 +136,10 @@ def test_a_kill_under_a_cap_costs_half_a_second_of_it(
     # Half a second is 1 MB; the rest is for headers, and for what the machine makes wait.
     assert again.summary["bytes_resumed"] > sent - 1_500_000
     assert again.summary["elapsed_ns"] < (6 * MIB - again.summary["bytes_resumed"]) / 2e6 * 1e9 * 1.3 + 1e9
+    # What was there already is in no rate: 80 Mbit/s were said, and 2.7 Gbit/s while it ran.
+    rates = [event["rate_bits_per_second"] for event in again.events if event["event"] == "progress"]
+    assert max(rates) < 32e6
+    assert again.summary["goodput_bits_per_second"] < 24e6
 
 
 def test_cp_from_afar_asks_at_once_whether_it_is_a_folder_and_what_is_in_it(
