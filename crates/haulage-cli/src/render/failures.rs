@@ -50,7 +50,10 @@ fn groups(failures: &[Failure]) -> Vec<Group<'_>> {
         // Of the others there may be many: none is compared with any.
         let known = match is_of_host(failure) {
             true => groups.iter_mut().find(|group| is_same(group.first, failure)),
-            false => None,
+            // What stands where all of them should go is said once.
+            false => groups
+                .last_mut()
+                .filter(|group| group.first.object == failure.object && is_same(group.first, failure)),
         };
         match known {
             Some(group) => group.more += 1,
@@ -95,6 +98,15 @@ mod tests {
         assert_eq!(lines.len(), 11, "each file is another matter");
         assert_eq!(lines[0], "write 0.nc: denied (hint: look)");
         assert_eq!(lines[10], "and 4 more (--json lists all)");
+    }
+
+    #[test]
+    fn what_all_objects_run_into_is_said_once() {
+        let file = |_| failure(ErrorKind::Exists, "there", "a file is in the way");
+        assert_eq!(
+            said((0..1000).map(file).collect(), 1000),
+            ["write there: a file is in the way (hint: look)", "and 999 more with the same cause"]
+        );
     }
 
     #[test]

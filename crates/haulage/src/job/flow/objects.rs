@@ -52,6 +52,8 @@ impl Active {
 pub(super) struct Objects {
     by_id: HashMap<u64, Active>,
     total: u64,
+    /// Of these, sources that are deleted: each has been counted as it was copied.
+    copied_before: u64,
     bytes_total: u64,
     /// Payload that arrived, of ended objects and of active ones.
     bytes_done: u64,
@@ -109,6 +111,17 @@ impl Objects {
 
     pub(super) fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Counts names whose objects were counted as they were copied: the first of their numbers.
+    pub(super) fn count_copied(&mut self, count: u64) -> u64 {
+        self.copied_before += count;
+        self.count_names(count)
+    }
+
+    /// The names among all that stand for objects that were counted before.
+    pub(super) fn counted_twice(&self) -> u64 {
+        self.copied_before
     }
 
     /// Whether more bytes may be found in objects that are here already.

@@ -125,14 +125,18 @@ impl ProgressMeter {
         let (bytes_total, bytes_done) = objects.bytes();
         let left = bytes_total.saturating_sub(bytes_done);
         let different = counts.objects_differ + counts.objects_missing;
-        let different = different + counts.objects_deleted + counts.objects_backed_up;
+        let twice = objects.counted_twice();
+        let deleted = counts.objects_deleted.saturating_sub(twice);
+        let different = different + deleted + counts.objects_backed_up;
+        let objects_total = objects.total() - twice;
         let objects_done = counts.objects_done + counts.objects_skipped + counts.objects_failed + different;
+        let objects_done = objects_done.min(objects_total);
         let rate = self.rate(now, bytes_done.saturating_sub(objects.bytes_resumed()), objects_done);
-        let objects_left = objects.total().saturating_sub(objects_done);
+        let objects_left = objects_total.saturating_sub(objects_done);
         let progress = Progress {
             elapsed_ns: now,
             listed,
-            objects_total: objects.total(),
+            objects_total,
             objects_done,
             objects_failed: counts.objects_failed,
             objects_skipped: counts.objects_skipped,

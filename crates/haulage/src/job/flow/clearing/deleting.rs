@@ -18,7 +18,10 @@ impl Flow {
             self.tell(doomed.names, &place, Outcome::WouldDelete, why);
             return false;
         }
-        let mut number = self.objects.count_names(doomed.names.count);
+        let mut number = match why {
+            MOVED => self.objects.count_copied(doomed.names.count),
+            _ => self.objects.count_names(doomed.names.count),
+        };
         let mut deleting = doomed.delete();
         loop {
             tokio::select! {
