@@ -83,3 +83,22 @@ def test_packed_bytes_are_moved_as_they_are(haul: Haul, container: Container, tm
     up = container.client.get_blob_client("up").get_blob_properties()
     assert set(up.metadata) == OURS
     assert up.content_settings.content_encoding is None
+
+
+@pytest.mark.parametrize("size", [100, 12_000_000])
+@pytest.mark.parametrize("options", [[], ["--server-side", "never"]])
+def test_when_an_object_of_s3_expires_goes_along(
+    emulator: Endpoint, tmp_path: Path, size: int, options: list[str]
+) -> None:
+    """A move between buckets lost it."""
+    import boto3
+
+    service = endpoints.by_s3(emulator)
+    haul = Haul(tmp_path, service.env, [endpoints.KEY])
+    keys = dict(zip(("aws_access_key_id", "aws_secret_access_key"), service.keys, strict=True))
+    s3 = boto3.client("s3", endpoint_url=service.url, region_name="us-east-1", **keys)
+    names = [emulator.container().name for _ in range(2)]
+    s3.put_object(Bucket=names[0], Key="a", Body=b"x" * size, Expires="Fri, 01 Jan 2100 00:00:00 GMT")
+    haul("cp", f"s3://{names[0]}/a", f"s3://{names[1]}/a", *options)
+    found = s3.head_object(Bucket=names[1], Key="a")
+    assert found["ExpiresString"] == "Fri, 01 Jan 2100 00:00:00 GMT"

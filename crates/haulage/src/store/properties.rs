@@ -15,6 +15,8 @@ pub struct Properties {
     pub content_encoding: Option<String>,
     /// `Content-Language`.
     pub content_language: Option<String>,
+    /// `Expires`, which S3 alone keeps.
+    pub expires: Option<String>,
     /// Names in lower case and values, in the order of names, without those of which other attributes tell.
     pub metadata: Vec<(String, String)>,
     /// Tags by which the service finds it.
@@ -38,11 +40,12 @@ impl Properties {
             content_disposition,
             content_encoding,
             content_language,
+            expires,
             metadata,
             tags,
             tier,
         } = self;
-        let headers = [cache_control, content_disposition, content_encoding, content_language, tier];
+        let headers = [cache_control, content_disposition, content_encoding, content_language, expires, tier];
         let pairs = metadata.iter().chain(tags.known());
         headers.into_iter().flatten().chain(pairs.flat_map(|(name, value)| [name, value]))
     }

@@ -123,23 +123,25 @@ impl Pair {
     /// Whether both ends may be one object, which two endpoints, mounts or interfaces give two names: then nothing is its copy. By what
     /// is known from before anything was written.
     pub(crate) fn may_be_one(&self) -> bool {
-        let Self { source, destination, meta, .. } = self;
-        let (one, other) = (&source.store, &destination.store);
+        let meta = &self.meta;
         // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
-        let interfaces_differ = one.api(Request::Look) != other.api(Request::Look);
         let is_likely = |there: &ObjectMeta| {
             let as_old = there.size == meta.size && there.is_as_old(meta);
-            there.is_likely(meta) || (interfaces_differ && as_old)
+            there.is_likely(meta) || (self.interfaces_differ() && as_old && !self.looks_downloaded())
         };
-        self.is_apart() && self.existing.there().is_some_and(is_likely) && !self.looks_downloaded()
+        self.is_apart() && self.existing.there().is_some_and(is_likely)
+    }
+
+    fn interfaces_differ(&self) -> bool {
+        self.source.store.api(Request::Look) != self.destination.store.api(Request::Look)
     }
 
     /// Whether what is there is a file with exactly the time of its object, as a download leaves it. What a gateway shows as an object
     /// may be such a file too: only a [hold](Store::hold) tells them apart.
     pub(crate) fn looks_downloaded(&self) -> bool {
         let given_ns = self.meta.source_modified_ns.unwrap_or(self.meta.modified_ns);
-        let is_file = self.destination.store.capabilities().folders;
-        is_file && self.is_apart() && self.existing.there().is_some_and(|there| there.modified_ns == given_ns)
+        let is_file = self.destination.store.capabilities().folders && self.interfaces_differ();
+        is_file && self.existing.there().is_some_and(|there| there.modified_ns == given_ns)
     }
 
     /// Whether what is `there` may be the source, if only the list of sources said more.

@@ -1,6 +1,6 @@
 //! A second name for a file, so that it outlives the deletion of what may be the same file under another name.
 
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::blocking;
@@ -14,16 +14,22 @@ use crate::error::Result;
 pub struct Hold {
     place: Place,
     second: Option<String>,
+    /// It has the second name instead of its own, on a file system where a file has but one.
+    aside: bool,
 }
 
 impl Hold {
     /// Gives the file at a place a second name. Blocks.
     pub(super) fn new(place: Place) -> Result<Self> {
         let second = format!(".haul-{:016x}.held", fastrand::u64(..));
-        let fd = place.folder.fd();
-        rustix::fs::linkat(fd, &*place.name, fd, &*second, AtFlags::empty())
-            .map_err(|e| io("hold", &place.path(), os(e)))?;
-        Ok(Self { place, second: Some(second) })
+        match beside(&place, &second) {
+            Ok(()) => Ok(Self { place, second: Some(second), aside: false }),
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK | Errno::INVAL) => {
+                aside(&place, &second).map_err(|e| io("hold", &place.path(), os(e)))?;
+                Ok(Self { place, second: Some(second), aside: true })
+            }
+            Err(error) => Err(io("hold", &place.path(), os(error))),
+        }
     }
 
     /// Takes the second name away: true where the file still has its own. Where it had lost that, it gets it back.
@@ -40,9 +46,13 @@ impl Hold {
 
     fn let_go(&mut self) -> rustix::io::Result<bool> {
         let Some(second) = self.second.take() else { return Ok(true) };
+        if self.aside {
+            // Whatever was deleted by its name was not this file.
+            return rename_new(&self.place, &second).map(|()| true);
+        }
         let Place { folder, name } = &self.place;
         // Not a look: over a network that may be told what was true a while ago.
-        match folder.open(name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK) {
+        match folder.open(name, OFlags::RDONLY | OFlags::NOFOLLOW) {
             Err(Errno::NOENT | Errno::STALE) => rename_new(&self.place, &second).map(|()| false),
             _ => folder.remove(&second).map(|()| true),
         }
@@ -53,5 +63,55 @@ impl Drop for Hold {
     fn drop(&mut self) {
         // What cannot be done is left: a name more, and nothing lost.
         let _left = self.let_go();
+    }
+}
+
+/// Gives a file this name too.
+fn beside(place: &Place, second: &str) -> rustix::io::Result<()> {
+    let fd = place.folder.fd();
+    rustix::fs::linkat(fd, &*place.name, fd, second, AtFlags::empty())
+}
+
+/// Gives a file this name in place of its own.
+fn aside(place: &Place, second: &str) -> rustix::io::Result<()> {
+    let fd = place.folder.fd();
+    match rustix::fs::renameat_with(fd, &*place.name, fd, second, RenameFlags::NOREPLACE) {
+        // Nobody else has this name.
+        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(fd, &*place.name, fd, second),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::tree::{Follow, Tree};
+    use super::*;
+
+    fn place(folder: &Path) -> Place {
+        Tree::new(folder, Follow::Nothing).place("f", false).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_held_outlives_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f");
+        std::fs::write(&file, "the only copy").unwrap();
+        assert!(Hold::new(place(folder.path())).unwrap().release().await.unwrap());
+        let hold = Hold::new(place(folder.path())).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert!(!hold.release().await.unwrap(), "it was the same file");
+        let dropped = Hold::new(place(folder.path())).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        drop(dropped);
+        // Where a file has one name only it stands aside.
+        let place = place(folder.path());
+        aside(&place, "second").unwrap();
+        assert!(!file.exists());
+        let hold = Hold { place, second: Some("second".to_owned()), aside: true };
+        assert!(hold.release().await.unwrap());
+        assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -5,7 +5,7 @@
 //! never taken for one.
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, EXPIRES, HeaderMap,
     HeaderName, HeaderValue,
 };
 
@@ -52,6 +52,7 @@ fn properties(headers: &HeaderMap) -> Properties {
     let given = headers::properties(headers, META, is_of_others);
     Properties {
         content_encoding: given.content_encoding.as_deref().and_then(packed),
+        expires: get(&EXPIRES).map(str::to_owned),
         tags: Tags::counted(get(&TAG_COUNT)),
         tier: get(&CLASS).filter(|class| *class != tier::STANDARD).map(str::to_owned),
         ..given
@@ -138,7 +139,10 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
         properties,
         asked,
     )?;
-    let Properties { metadata, tags, tier, .. } = properties;
+    let Properties { metadata, tags, tier, expires, .. } = properties;
+    if let Some(expires) = expires {
+        set(headers, EXPIRES, expires, asked)?;
+    }
     // Elsewhere ours may have been somebody's.
     let of_others = metadata.iter().filter(|(name, _)| is_of_others(name));
     set_metadata(headers, META, of_others.map(|(name, text)| (name.as_str(), text.as_str())), "S3", asked)?;
@@ -233,6 +237,7 @@ mod tests {
             ("content-language", "de, en"),
             ("x-amz-meta-run", "7"),
             ("x-amz-meta-author", "somebody"),
+            ("expires", "Fri, 01 Jan 2100 00:00:00 GMT"),
             ("x-amz-meta-mtime", "1700000000"),
             ("x-amz-meta-md5chksum", "JfnnlDI7RTiF9RgfG2JNCw=="),
             ("x-amz-meta-haulage-crc64", "00000000000000ff"),
@@ -243,6 +248,7 @@ mod tests {
             content_disposition: Some("attachment".to_owned()),
             content_encoding: Some("gzip".to_owned()),
             content_language: Some("de, en".to_owned()),
+            expires: Some("Fri, 01 Jan 2100 00:00:00 GMT".to_owned()),
             metadata: vec![pair("author", "somebody"), pair("run", "7")],
             ..Properties::default()
         };
@@ -253,6 +259,7 @@ mod tests {
         let mut written = HeaderMap::new();
         write(&mut written, "k", &attributes, ASKED).unwrap();
         assert_eq!(written["x-amz-meta-run"], "7");
+        assert_eq!(written["expires"], told["expires"]);
         assert!(!written.contains_key(META_MD5), "whose it was nobody knows");
         assert_eq!(read("k", &headers(&[("content-encoding", "aws-chunked")])).properties, None);
     }
