@@ -504,7 +504,7 @@ WRONG = (
         (2, f"cp a b --proxy={WRITTEN}", WRONG),
         (2, "cp a b --proxy ''", WRONG),
         (2, "cp a b --ca a", "use a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
-        (2, "cp a b --ca no-such-file", "use a PEM file with certificates: -----BEGIN CERTIFICATE-----"),
+        (4, "cp a b --ca no-such-file", "check the path"),
         (
             2,
             f"HTTP_PROXY={DEAD} {KEY} stat http://store.test/account/data/a",

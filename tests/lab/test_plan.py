@@ -55,7 +55,11 @@ def test_our_plans_run_in_minutes_unless_asked_for_more(name: str) -> None:
         ({"replicats": 3}, "plan: replicats", "did you mean 'replicates'?"),
         ({"stop": {"width": 1}}, "stop: width", "known here: at_least, relative_width"),
         ({"idle": 100}, "plan: idle", "write 100s or 100m"),
-        ({"idle": "100 parsecs"}, "plan: idle", "write 100s or 100m"),
+        (
+            {"idle": "100 parsecs"},
+            "plan: idle",
+            "the units are ms, s, m (minutes), h, d and w: write 30m or 7d",
+        ),
         ({"files": [{"size": "1"}]}, "files 1: size", "write 1KiB or 1MiB"),
         ({"files": [{"size": "1MB", "sise": 1}]}, "files 1: sise", "did you mean 'size'?"),
         ({"replicates": 0}, "plan: replicates", "write 1 or more"),

@@ -107,7 +107,11 @@ def _parse(
     # A hint with a zero in it would be refused as well.
     shown = number if _NUMBER.fullmatch(number) and float(number) > 0 else "8"
     first, second = (f"{shown}{unit}" for unit in examples)
-    raise UsageError("parse", text, f"not a {what} with a unit", f"write {first} or {second}")
+    hint = f"write {first} or {second}"
+    if what == "duration" and unit:
+        # Who writes `3months` has never meant three minutes.
+        hint = "the units are ms, s, m (minutes), h, d and w: write 30m or 7d"
+    raise UsageError("parse", text, f"not a {what} with a unit", hint)
 
 
 def _scaled(number: str, scale: int) -> int | None:

@@ -14,7 +14,7 @@ class NarrowingTable(Table):
 
     Args:
         columns: Names. One that begins with ``>`` is of numbers, one with ``*`` takes what is left. One that
-            ends in ``?`` can be left out: texts before numbers, and the last ones first.
+            ends in ``?`` can be left out, the last ones first.
     """
 
     def __init__(self, *columns: str) -> None:
@@ -28,8 +28,7 @@ class NarrowingTable(Table):
                 ratio=1 if column[0] == "*" else None,
             )
         named = zip(columns, self.columns, strict=True)
-        dispensable = [column for name, column in named if name.endswith("?")]
-        self._dispensable = sorted(dispensable, key=lambda column: column.justify != "right")
+        self._dispensable = [column for name, column in named if name.endswith("?")]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render it in as many columns as there is room for."""
