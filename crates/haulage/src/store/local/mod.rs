@@ -17,6 +17,7 @@ mod partial;
 mod queue;
 mod ranges;
 mod readers;
+mod shared;
 pub(super) mod special;
 mod tree;
 mod walk;
@@ -27,16 +28,16 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
-pub use self::hold::Hold;
-
 use self::file::Reader;
 use self::flush::Written;
+pub use self::hold::Hold;
 use self::mark::doubted_since;
 use self::medium::Medium;
 use self::partial::PartialFile;
 use self::queue::WriteQueue;
 use self::readers::Readers;
-use self::tree::{FILE_IN_THE_WAY, Folders, Follow, Place, Tree, may_be_replaced};
+pub(super) use self::shared::Shared;
+use self::tree::{FILE_IN_THE_WAY, Follow, Place, Tree, may_be_replaced};
 use self::walk::Walker;
 use self::write::LocalWriter;
 use super::*;
@@ -45,45 +46,6 @@ use crate::error::ErrorKind;
 
 /// Reads up to this size come as one piece; longer ones are streamed. Blocks are below it.
 const ONE_READ_MAX: u64 = 64 << 20;
-
-/// What all local stores of a job share. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shared {
-    folders: Folders,
-    /// To be flushed at the end.
-    written: Written,
-}
-
-impl Shared {
-    /// What is written is flushed in the end, and marked until then.
-    pub(super) fn flushing(flush: bool) -> Self {
-        Self { folders: Folders::default(), written: Written::new(flush) }
-    }
-
-    /// Takes over the mark that a killed run has left in this folder. Blocks.
-    pub(super) fn adopt_mark(&self, folder: &Path) -> Result<()> {
-        // Beside a single file others may lie, of which this job knows nothing.
-        let (folder, single) = match folder.parent() {
-            Some(parent) if !folder.is_dir() => (parent, true),
-            _ => (folder, false),
-        };
-        match Tree::new(folder, Follow::Nothing).folder("", false) {
-            Ok(folder) => self.written.adopt(&folder, single),
-            // What is not there has no mark.
-            Err(_) => Ok(()),
-        }
-    }
-
-    /// Whether there is anything to flush.
-    pub(super) fn is_any(&self) -> bool {
-        self.written.is_any()
-    }
-
-    /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
-    pub(super) fn flush(&self, whole: bool) -> Result<()> {
-        self.written.flush(whole)
-    }
-}
 
 /// A folder of files.
 #[derive(Clone, Debug)]

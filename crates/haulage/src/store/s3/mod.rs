@@ -344,12 +344,7 @@ impl Store for S3Store {
         trace: &Trace,
     ) -> Result<PutResult> {
         self.need_key("write", key)?;
-        let odd = self.before_odd(key, trace).await?;
-        let put = object::put(self, key, payload, options, trace).await?;
-        if odd {
-            self.after_odd(key, trace).await?;
-        }
-        Ok(put)
+        self.under_its_name(key, object::put(self, key, payload, options, trace), trace).await
     }
 
     async fn begin(
@@ -386,11 +381,8 @@ impl Store for S3Store {
         self.need_key("copy to", key)?;
         let source = source(from)?;
         let stored = (Some(&options.attributes), options.without_tags);
-        let odd = self.before_odd(key, trace).await?;
-        let put = object::copy(source, self, key, stored, options.checksum, trace).await?;
-        if odd {
-            self.after_odd(key, trace).await?;
-        }
+        let copy = object::copy(source, self, key, stored, options.checksum, trace);
+        let put = self.under_its_name(key, copy, trace).await?;
         if put.confirmed {
             return Ok(put);
         }

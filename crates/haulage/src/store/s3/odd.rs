@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{S3Store, object};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{ListRequest, Store as _, Trace};
+use crate::store::{ListRequest, PutResult, Store as _, Trace};
 
 /// The kinds of odd names that a service has been seen to keep.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,24 @@ fn oddness(key: &str) -> u8 {
 }
 
 impl S3Store {
+    /// Writes an object at once, and not under another name than its own.
+    ///
+    /// # Errors
+    /// `Unsupported` where the name leads to what has another, and whatever writing ends with.
+    pub(super) async fn under_its_name(
+        &self,
+        key: &str,
+        write: impl Future<Output = Result<PutResult>>,
+        trace: &Trace,
+    ) -> Result<PutResult> {
+        let odd = self.before_odd(key, trace).await?;
+        let put = write.await?;
+        if odd {
+            self.after_odd(key, trace).await?;
+        }
+        Ok(put)
+    }
+
     /// Before an object is written: true where its name has to be looked for afterwards.
     ///
     /// # Errors

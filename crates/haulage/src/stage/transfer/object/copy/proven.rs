@@ -60,13 +60,14 @@ impl Copying {
             return Some(Then::Steps(vec![Step::Look]));
         }
         self.found_there |= it.pair.looks_downloaded();
-        let one = it.pair.may_be_one();
-        let backup = one && self.is_backup;
-        let failed = || {
-            let error = Error::new(ErrorKind::Usage, "back up to", &*it.pair.destination.name(), ITSELF);
-            Then::End(Ended::failed(error.hint("choose a place for backups elsewhere")))
-        };
-        backup.then(failed).or_else(|| one.then(|| Then::End(super::skipped(it, UNCHANGED))))
+        if !it.pair.may_be_one() {
+            return None;
+        }
+        if self.moves {
+            return Some(Then::End(super::skipped(it, UNCHANGED)));
+        }
+        let error = Error::new(ErrorKind::Usage, "back up to", &*it.pair.destination.name(), ITSELF);
+        Some(Then::End(Ended::failed(error.hint("choose a place for backups elsewhere"))))
     }
 
     /// Whether a file was there before that may be the source itself.
