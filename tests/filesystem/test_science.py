@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 import xarray as xr
+import zarr
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 
 import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem import ZarrStore, zarr_store
+from haulage.filesystem.shards import Shards
 
 #: zarr says so wherever xarray writes metadata together.
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")
@@ -94,11 +98,56 @@ def test_a_shard_that_is_replaced_is_never_read_in_part(place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", ["emulator"], indirect=True)
+def test_a_shard_that_is_replaced_or_removed_here_is_read_anew(place: Place) -> None:
+    """Parts of it come from what is kept, so this has to learn of it, whichever store wrote."""
+    url = place.url("own.zarr")
+
+    def made(store: ZarrStore) -> zarr.Array:
+        kind: Any = {"shape": (100,), "shards": (100,), "chunks": (10,), "dtype": "i4"}
+        return zarr.create_array(store, **kind, overwrite=True)
+
+    store, other = zarr_store(url, **place.options), zarr_store(url, **place.options)
+    old = made(store)
+    old[:] = 1
+    assert old[:5].tolist() == [1] * 5
+    written = zarr.open_array(other, mode="r+")
+    written[:] = 2
+    assert old[:5].tolist() == [2] * 5
+    new = made(store)
+    assert new[:5].tolist() == written[:5].tolist() == [0] * 5
+    new[:] = 3
+    asyncio.run(store.fs._rm(f"{place.container}/own.zarr/c", recursive=True))
+    assert new[:5].tolist() == [0] * 5
+
+
+def test_a_shard_that_was_written_while_it_was_opened_is_not_kept() -> None:
+    opening, go_on = threading.Event(), threading.Event()
+    versions = iter(["before", "after"])
+
+    def opened(_path: str) -> Any:
+        version = next(versions)
+        if version == "before":
+            opening.set()
+            assert go_on.wait(10)
+        return version
+
+    shards = Shards(opened)
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(shards.get, "c/z/c/0", is_index=True)
+        assert opening.wait(10)
+        shards.forget("c/z")
+        assert shards.get("c/z/c/0", is_index=True) == "after"
+        go_on.set()
+        assert slow.result() == "before"
+    assert shards.get("c/z/c/0", is_index=False) == "after"
+
+
+@pytest.mark.parametrize("place", ["emulator"], indirect=True)
 def test_pieces_of_a_shard_are_of_the_version_of_its_index(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another reader may have seen a new version meanwhile: its pieces do not fit to the old index."""
-    monkeypatch.setattr("haulage.filesystem.store.BELIEVED", 0.0)
+    monkeypatch.setattr("haulage.filesystem.shards.BELIEVED", 0.0)
     fs, prototype = place.fs, default_buffer_prototype()
     fs.pipe(place.path("z/c"), bytes(9 << 20))
     store = zarr_store(f"{place.protocol}://{place.container}/z", **place.options)

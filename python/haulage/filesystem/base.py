@@ -27,6 +27,7 @@ from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
 from haulage.filesystem.moves import Moves
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
+from haulage.filesystem.shards import Shards
 from haulage.filesystem.window import Cache, Window
 from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
@@ -134,6 +135,7 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
         self.cache = Cache(cache_bytes)
         self.pace = Pace()
         self.documents = Documents(self._whole)
+        self.shards = Shards(self._open_to_read)
         self._windows: OrderedDict[str, tuple[str, Window]] = OrderedDict()
         self._made: builtins.set[str] = builtins.set()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None

@@ -122,8 +122,11 @@ class Content(Listings):
         self._need_object("write", path)
         path = self._strip_protocol(path)
         overwrite = "never" if mode == "create" else "always"
-        await self._call(self._write, f"{self.scheme}://{path}", value, overwrite)
-        self.invalidate_cache(path)
+        try:
+            await self._call(self._write, f"{self.scheme}://{path}", value, overwrite)
+        finally:
+            # Also where it failed, for it may have been written.
+            self.invalidate_cache(path)
 
     def _write(self, url: str, value: Any, overwrite: Any) -> None:
         if memoryview(value).nbytes <= AT_ONCE:
@@ -171,7 +174,8 @@ class Content(Listings):
             # A folder is named beside what is in it, and is there as soon as that is.
             if not await self._isdir(source):
                 raise
-        self.invalidate_cache(target)
+        finally:
+            self.invalidate_cache(target)
 
     async def _put_file(
         self, lpath: Any, rpath: str, mode: str = "overwrite", callback: Any = DEFAULT_CALLBACK, **_: Any
@@ -181,8 +185,10 @@ class Content(Listings):
             return
         self._need_object("write", rpath)
         overwrite = "never" if mode == "create" else "always"
-        await self._move((str(local), f"{self.scheme}://{target}"), overwrite, callback)
-        self.invalidate_cache(target)
+        try:
+            await self._move((str(local), f"{self.scheme}://{target}"), overwrite, callback)
+        finally:
+            self.invalidate_cache(target)
 
     async def _get_file(self, rpath: str, lpath: Any, callback: Any = DEFAULT_CALLBACK, **_: Any) -> None:
         if hasattr(lpath, "write"):

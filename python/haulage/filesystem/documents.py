@@ -70,7 +70,8 @@ class Documents:
         return await self._fetch(path)
 
     def forget(self) -> None:
-        """Forget what came ahead: something was written."""
+        """Forget what came ahead, and share nothing that is on its way: something was written."""
+        self._coming = {}
         self._ahead.clear()
         self._led.clear()
 
@@ -83,12 +84,13 @@ class Documents:
         return await asyncio.shield(task)
 
     async def _fetch_one(self, path: str) -> bytes:
+        coming = self._coming
         try:
             content = await self._fetch(path)
             self._learn(path, content)
             return content
         finally:
-            asyncio.get_running_loop().call_soon(self._coming.pop, path, None)
+            asyncio.get_running_loop().call_soon(coming.pop, path, None)
 
     def _under_way(self, path: str) -> _Task | None:
         task = self._coming.get(path)

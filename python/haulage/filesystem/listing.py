@@ -16,6 +16,7 @@ from haulage.errors import NotFoundError
 from haulage.filesystem import entries
 from haulage.filesystem.documents import Documents
 from haulage.filesystem.entries import Entry
+from haulage.filesystem.shards import Shards
 from haulage.transfer import list as list_objects, stat
 
 
@@ -27,19 +28,22 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
     _call: Callable[..., Awaitable[Any]]
     _pid: int
     documents: Documents
+    shards: Shards
     #: Another one after each write and removal, by which a listing knows that it began before.
     _since: object = None
     _made: builtins.set[str]  #: folders that were made, and not removed: the store itself has none
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget what was listed at and above a path, or everything."""
+        """Forget what was listed at and above a path, and shards at and below it, or everything."""
         self._since = object()
         super().invalidate_cache(path)
         self.documents.forget()
         if path is None:
             self.dircache.clear()
+            self.shards.forget()
             return
         path = self._strip_protocol(path)
+        self.shards.forget(path)
         while True:
             self.dircache.pop(path, None)
             if not path:

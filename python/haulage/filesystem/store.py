@@ -7,11 +7,7 @@ file: in ranges of a megabyte and more, from a cache where possible.
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
 import weakref
-from collections import OrderedDict
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self
 
 import fsspec
@@ -27,12 +23,6 @@ if TYPE_CHECKING:
 
     from haulage.filesystem.files import ReadFile
 
-#: Shards that are kept open; the bytes kept of them count in the file system's ``cache_bytes``.
-OPEN = 128
-#: Seconds for which the version of a shard is believed when its index is read again.
-BELIEVED = 10.0
-#: What belongs to one process.
-LOCAL = ("_shards", "_pinned", "_opening", "_lock")
 #: Chunks that Zarr asks for at once.
 CONCURRENCY = 64
 
@@ -64,16 +54,15 @@ class ZarrStore(FsspecStore):
     The index of a shard and its pieces are always read from the same version. If the shard is replaced
     meanwhile, a read that needs more of it raises :class:`~haulage.errors.SourceChangedError`; the next read
     uses the new version. Reading the index of a shard checks whether the shard was replaced, unless the last
-    check is less than 10 seconds old.
+    check is less than 10 seconds old; what was written or removed through the same file system is noticed at
+    once, also if another store on it did so.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._shards: OrderedDict[str, tuple[float, ReadFile]] = OrderedDict()
+        # Of one process.
         self._pinned: weakref.WeakKeyDictionary[asyncio.Task[Any], dict[str, ReadFile]]
         self._pinned = weakref.WeakKeyDictionary()
-        self._opening: dict[str, Future[ReadFile]] = {}
-        self._lock = threading.Lock()
 
     def with_read_only(self, read_only: bool = False) -> Self:
         """Return a store for the same path that is read-only, or writable."""
@@ -104,66 +93,22 @@ class ZarrStore(FsspecStore):
         pinned[path] = shard
         return prototype.buffer.from_bytes(content)
 
-    async def set(self, key: str, value: Buffer, byte_range: tuple[int, int] | None = None) -> None:
-        """Write an object."""
-        self._forget(f"{self.path}/{key}".strip("/"))
-        await super().set(key, value, byte_range)
-
-    async def delete(self, key: str) -> None:
-        """Remove an object if it exists."""
-        self._forget(f"{self.path}/{key}".strip("/"))
-        await super().delete(key)
-
     def _part(self, path: str, wanted: ByteRequest, shard: ReadFile | None = None) -> tuple[ReadFile, bytes]:
-        shard = self._shard(path, _is_index(wanted)) if shard is None else shard
+        shards = self.fs.shards
+        shard = shards.get(path, is_index=_is_index(wanted)) if shard is None else shard
         try:
             return shard, _read(shard, wanted)
         except SourceChangedError:
             # Not again at once: the index that led here is that of the old version.
-            self._forget(path)
+            shards.forget(path)
             raise
-
-    def _shard(self, path: str, is_index: bool) -> ReadFile:
-        """Return a shard; who begins with its index gets the version of now, or of a moment ago."""
-        with self._lock:
-            since, known = self._shards.get(path, (0.0, None))
-            if known is not None and (not is_index or time.monotonic() - since < BELIEVED):
-                self._shards.move_to_end(path)
-                return known
-            coming = self._opening.get(path)
-            mine = coming is None
-            if coming is None:
-                coming = self._opening[path] = Future()
-        if not mine:
-            return coming.result()
-        try:
-            opened: ReadFile = self.fs._open(path)
-        except BaseException as error:
-            with self._lock:
-                self._opening.pop(path, None)
-            coming.set_exception(error)
-            raise
-        with self._lock:
-            self._opening.pop(path, None)
-            self._shards[path] = (time.monotonic(), opened)
-            while len(self._shards) > OPEN:
-                self._shards.popitem(last=False)
-        coming.set_result(opened)
-        return opened
-
-    def _forget(self, path: str) -> None:
-        with self._lock:
-            self._shards.pop(path, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in LOCAL}
+        return {name: value for name, value in self.__dict__.items() if name != "_pinned"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._shards = OrderedDict()
         self._pinned = weakref.WeakKeyDictionary()
-        self._opening = {}
-        self._lock = threading.Lock()
 
 
 def _is_index(wanted: ByteRequest) -> bool:
