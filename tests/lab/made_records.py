@@ -114,6 +114,16 @@ def waiting_for_the_disk(rows: list[dict[str, Any]], share: float) -> list[dict[
     return made
 
 
+def fed(rows: list[dict[str, Any]], at_once: int, wait_ns: int) -> list[dict[str, Any]]:
+    """Let a pipe deliver the bytes of so many requests at once, and then nothing for a while."""
+    stamps = [name for name in rows[0] if name.endswith("_ns") and name != "backoff_ns"]
+    # The first row begins the object.
+    return [
+        row | {name: row[name] + max(number - 1, 0) // at_once * wait_ns for name in stamps}
+        for number, row in enumerate(rows)
+    ]
+
+
 def opening(rows: list[dict[str, Any]], names: float, tls: float) -> list[dict[str, Any]]:
     """Let each request with payload have a connection of its own that takes these shares of its time."""
     made = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import pytest
 
 import haulage
-from command import Haul
+from command import HAUL, Haul
 from endpoints import Endpoint
 from haulage.lab.analysis import ledger
 from haulage.lab.why import cli
@@ -58,6 +59,15 @@ def test_the_limit_is_named_as_far_as_the_record_shows_it(
     assert "confirmed" not in text.replace("not confirmed", "")
 
 
+def test_the_end_of_a_download_says_nothing_of_connections(tmp_path: Path) -> None:
+    """What all share stands in line at the service by then, so that fewer beside it make none quicker."""
+    rows = made.job(made.per_connection(20e6), [MIB] * 200, lambda _: 24, api="GetBlob")
+    alike = of(rows, tmp_path).whole.cause
+    assert (alike.cause, alike.status) == ("bytes", "undetermined")
+    varied = of(made.job(made.per_connection(20e6), BLOCKS, ramp, api="GetBlob"), tmp_path).whole.cause
+    assert (varied.cause, varied.status) == ("connection-rate", "seen")
+
+
 def test_a_slow_service_is_not_a_long_path(tmp_path: Path) -> None:
     # The path answers in 20 ms, the service needs 300 ms for each write, whatever its size.
     found = of(made.job(made.by_answer(300 * MS), [4096, 200_000] * 100, ramp), tmp_path)
@@ -69,6 +79,47 @@ def test_whole_files_of_one_size_do_not_tell_a_far_path_from_a_slow_service(tmp_
     found = of([row for row in rows if row["api"] == "PutBlob"], tmp_path)
     assert found.whole.cause.status == "undetermined"
     assert "answers" in found.whole.cause.rivals
+
+
+def test_a_slow_pipe_is_not_the_path(tmp_path: Path) -> None:
+    for lanes in (1, 4):
+        rows = made.job(made.by_answer(0), [4096] * 400, lambda _, lanes=lanes: lanes)  # type: ignore[misc]
+        found = of(made.fed(rows, lanes, 40 * MS), tmp_path)
+        assert (found.whole.cause.cause, found.whole.cause.status) == ("starved", "seen")
+        assert "no request was in flight, and none was queued" in " ".join(paragraph(found))
+        settles = experiment(found)
+        assert settles is not None
+        assert settles.command == "time PRODUCER > /dev/null"
+        # Where it is hardly slower than the path, it may have been either.
+        often = of(made.fed(rows, lanes, 10 * MS), tmp_path).whole.cause
+        first = "one-at-a-time" if lanes == 1 else "latency"
+        assert (often.status, often.rivals) == ("undetermined", (first, "starved"))
+        # Refused requests pause, and what is queued is there to be sent.
+        queued = [row | {"queued_ns": 0} for row in made.fed(rows, lanes, 40 * MS)]
+        assert of(queued, tmp_path).whole.cause.cause != "starved"
+
+
+def test_a_slow_reader_of_what_is_fetched_is_not_the_path(tmp_path: Path) -> None:
+    rows = made.job(made.by_answer(0), [4096] * 400, lambda _: 4, api="GetBlob")
+    found = of(made.fed(rows, 4, 40 * MS), tmp_path)
+    assert (found.whole.cause.cause, found.whole.cause.status) == ("starved", "seen")
+    assert "The job had nothing to fetch" in " ".join(paragraph(found))
+    settles = experiment(found)
+    assert settles is not None
+    assert settles.command.startswith("haul cp SRC /dev/shm/copy")
+
+
+def test_a_real_job_that_a_slow_pipe_feeds(
+    haul_at: Callable[[Endpoint], Haul], start_emulator: StartEmulator, tmp_path: Path
+) -> None:
+    endpoint = start_emulator(store="null", link="rtt=10ms")
+    haul = haul_at(endpoint)
+    slow = "for n in $(seq 12); do head -c 200000 /dev/zero; sleep 0.15; done"
+    copy = [HAUL, "cp", "-", endpoint.container().az("slow"), "--record", "run.parquet"]
+    with subprocess.Popen(["sh", "-c", slow], stdout=subprocess.PIPE) as pipe:
+        subprocess.run(copy, check=True, stdin=pipe.stdout, env=haul.env, cwd=tmp_path, timeout=60)
+    cause = explain(tmp_path / "run.parquet").whole.cause
+    assert (cause.cause, cause.status) == ("starved", "seen")
 
 
 def test_two_regimes_are_not_averaged(tmp_path: Path) -> None:

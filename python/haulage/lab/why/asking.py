@@ -228,7 +228,8 @@ class Asked:
                     greatest(coalesce(last_byte_ns, ended_ns), f + 1) as l
                 from record join windows on cell = 0 or {within}
             )
-            select * exclude (b, e, f, l, size_bytes, slot_ns, {", ".join(_STAMPS)}),
+            select * exclude (b, e, f, l, size_bytes, slot_ns, queued_ns, {", ".join(_STAMPS)}),
+                case when queued_ns is not null then least(queued_ns, e) - b end as queued_ns,
                 case when cell = 0 then size_bytes
                     else (size_bytes * greatest(least(l, e) - greatest(f, b), 0) / (l - f))::bigint
                     end as size_bytes,

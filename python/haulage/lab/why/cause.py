@@ -38,6 +38,9 @@ DOUBT, QUICK, SURE, ON_WIRE = 0.15, 0.8e9, 0.85, 0.5
 #: Slots that were not taken again although work was queued: this share of all time, each for this part of an
 #: attempt.
 EMPTY, EACH_GAP = 0.4, 0.5
+#: A lane that usually waits this long until something is queued, and this part of an attempt, has too little
+#: to do.
+WAITS_NS, WAITS = 10**6, 0.2
 #: Processors that others use keep a request waiting for a few turns, so for no longer than this.
 TURNS_NS = 5 * 10**7
 #: Answers quicker than this come from this machine, or from one beside it.
@@ -66,6 +69,7 @@ NAMES = {
     "before": "what came before the first request",
     "after": "what came after the last request",
     "unused": "slots without a request",
+    "starved": "waiting for something to move",
     "processors": "the processors of this machine",
     "short": "too short to tell",
     "few": "nothing to explain",
@@ -108,6 +112,9 @@ class Evidence:
         gaps_share: Of lanes times wall time, in which a slot stood empty though the next request was queued.
         gap_ns: Usual time of such a gap.
         held_ns: Usual time of an attempt before it.
+        empty_ns: Between the first request and the last, without one in flight or queued.
+        wait_ns: Usual time from the end of an attempt until the next one of its lane is queued.
+        waited_after_ns: Usual time of an attempt before it.
         on_wire: Part of the time of uploads in which the kernel had bytes on their way; ``None`` where it
             is not known.
         fit: Of times over sizes and numbers; ``None`` with too few requests.
@@ -139,6 +146,9 @@ class Evidence:
     gaps_share: float = 0.0
     gap_ns: float | None = None
     held_ns: float | None = None
+    empty_ns: float = 0.0
+    wait_ns: float | None = None
+    waited_after_ns: float | None = None
     on_wire: float | None = None
     fit: Fit | None = None
     is_whole: bool = True
@@ -179,6 +189,10 @@ class Cause:
 OF_BYTES = ("connection-rate", "shared", "bytes")
 
 
+#: What a record shows as well where too little was there to be moved, so that few requests were in flight.
+OF_REQUESTS = ("one-at-a-time", "latency", "service", "answers", "connection-rate")
+
+
 def decide(evidence: Evidence) -> Cause:
     """Name what limited it."""
     parts = _parts(evidence)
@@ -201,11 +215,13 @@ def decide(evidence: Evidence) -> Cause:
             return said("short", "undetermined")
     if parts.get("throttled", 0.0) >= REFUSED:
         return said("throttled", "seen")
+    if evidence.empty_ns >= AROUND * evidence.wall_ns:
+        return said("starved", "seen")
     for read in ("disk", "source"):
         if parts[read] >= (MUCH if evidence.lanes == 1 else DISK):
             return said(read, *_status(read, evidence))
     if evidence.lanes == 1:
-        return said("one-at-a-time", "seen")
+        return said("one-at-a-time", *_status("one-at-a-time", evidence))
     if _gaps(evidence):
         return said("processors", "undetermined", "processors", "unused")
     if not shown:
@@ -240,6 +256,8 @@ def of_phases(whole: Cause, phases: Sequence[tuple[Cause, int]]) -> Cause:
 
 def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
     """Whether the record shows a cause, and what else it may have been."""
+    if cause in OF_REQUESTS and _waits(evidence):
+        return ("undetermined", cause, "starved")
     if cause == "bytes":
         return ("undetermined", "connection-rate", "shared")
     if cause == "disk" and evidence.rate >= QUICK:
@@ -283,6 +301,16 @@ def _gaps(evidence: Evidence) -> bool:
     if not evidence.gap_ns or not evidence.held_ns:
         return False
     return evidence.gaps_share >= EMPTY and evidence.gap_ns >= EACH_GAP * evidence.held_ns
+
+
+def _waits(evidence: Evidence) -> bool:
+    """Whether lanes usually waited until something was there to be moved.
+
+    Where fewer requests were allowed than at most, a few lanes wait long and most do not.
+    """
+    if not evidence.wait_ns or not evidence.waited_after_ns:
+        return False
+    return evidence.wait_ns >= max(WAITS_NS, WAITS * evidence.waited_after_ns)
 
 
 def _parts(evidence: Evidence) -> dict[str, float]:

@@ -123,6 +123,19 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             f"while nothing else runs on this machine (top shows what does): clearly faster than {now}:"
             " it was the processors; as fast as now: slots were not used, or it is something else",
         )
+    if name == "starved":
+        took = time_words(evidence.wall_ns)
+        if evidence.direction == "down":
+            return Experiment(
+                f"haul cp SRC /dev/shm/copy {_RECORD}",
+                f"clearly faster than {now}: it was what takes the bytes; as fast as now: it is finding out"
+                " what to copy, for which haul plan takes as long",
+            )
+        return Experiment(
+            "time PRODUCER > /dev/null",
+            f"with what feeds the pipe, or cat for files: about {took} too: it was that; clearly less: it is"
+            " finding out what to copy, for which haul plan takes as long",
+        )
     if name in ("connect", "failures"):
         return Experiment(
             f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",

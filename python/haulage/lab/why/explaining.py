@@ -216,12 +216,17 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
     told = rows("requests").iloc[0] if len(rows("requests")) else None
     answers = rows("answers").iloc[0] if len(rows("answers")) else None
     gaps = rows("gaps").iloc[0] if len(rows("gaps")) else None
+    starved = rows("starved").iloc[0] if len(rows("starved")) else None
     held_ns = sum(ns for name, ns in spent.items() if name not in ("no work", "idle"))
     sample = rows("sample")
     if cell:
         # A request that was cut at the border of a phase tells of both.
         inside = (sample["began_ns"] > 0) & (sample["began_ns"] + sample["took_ns"] < window.wall_ns)
         sample = sample[inside]
+
+    if facts.direction == "down" and len(sample):
+        # When the last has begun, what each of them takes is what the service had put in line before it.
+        sample = sample[sample["began_ns"] + sample["took_ns"] <= sample["began_ns"].max()]
 
     def number(row: Any, name: str) -> float | None:
         value = None if row is None else row[name]
@@ -254,6 +259,9 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         gaps_share=min(1.0, (number(gaps, "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
         gap_ns=number(gaps, "usual_gap_ns"),
         held_ns=number(gaps, "usual_held_ns"),
+        empty_ns=number(starved, "empty_ns") or 0.0,
+        wait_ns=number(starved, "usual_wait_ns"),
+        waited_after_ns=number(starved, "usual_held_ns"),
         on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
         is_whole=cell == 0,

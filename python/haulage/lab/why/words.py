@@ -317,6 +317,17 @@ def _processors(_: Cause, evidence: Evidence) -> str:
     )
 
 
+def _starved(_: Cause, evidence: Evidence) -> str:
+    feeds = "a pipe, the disk, or the list of what to copy"
+    what = f"to send: what feeds it ({feeds})"
+    if evidence.direction == "down":
+        what = "to fetch: what takes the bytes (a pipe or the disk), or the list of what to copy,"
+    return (
+        f"For {time_words(evidence.empty_ns)} of {time_words(evidence.wall_ns)} no request was in flight, and"
+        f" none was queued. The job had nothing {what} held it up. The link did not limit this job."
+    )
+
+
 def _before(_: Cause, evidence: Evidence) -> str:
     return (
         f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
@@ -389,6 +400,7 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "disk": _disk,
     "source": _source,
     "processors": _processors,
+    "starved": _starved,
     "hash": _here,
     "connect": _here,
     "ordering": _here,
