@@ -140,6 +140,80 @@ def test_an_import_into_a_table_that_was_removed_begins_anew(
     assert len(letters.read_text().splitlines()) == ROWS // 1000
 
 
+def killed_on_the_way(table: str, path: Path) -> Path:
+    """Kill an export when some of its rows are kept; return the plan of what is."""
+    kept = path.with_name(f".{path.name}.haul-export")
+    command = [str(HAUL), "table", "export", table, str(path), "--quiet"]
+    with subprocess.Popen(command, env=clean_environment(path.parent)) as process:
+        while not sum(pages.stat().st_size for pages in kept.glob("*.pages")):
+            assert process.poll() is None, "it was done before it was killed"
+            time.sleep(0.005)
+        process.kill()
+    return kept / "plan.json"
+
+
+def test_an_export_of_a_table_that_was_made_again_begins_anew(
+    emulated: haulage.Emulator, source: Path, tmp_path: Path
+) -> None:
+    service, name = TableEndpoint("emulator", emulated.endpoint), fresh()
+    table, path = at(service, name), tmp_path / "rows.parquet"
+    import_table(source, table, create=True, dead_letters=tmp_path / "letters.jsonl")
+    killed_on_the_way(table, path)
+    service.service.delete_table(name)
+    made = service.service.create_table(name)
+    made.create_entity({"PartitionKey": "new", "RowKey": "1"})
+    exported = export_table(table, path)
+    assert (exported.rows, exported.resumed_rows) == (1, 0)
+    assert pq.read_table(path, columns=["RowKey"]).to_pylist() == [{"RowKey": "1"}]
+
+
+def test_rows_that_were_read_more_than_a_day_ago_are_read_again(filled: str, tmp_path: Path) -> None:
+    path, day = tmp_path / "rows.parquet", 24 * 3600
+    plan = killed_on_the_way(filled, path)
+    said = json.loads(plan.read_text())
+    began = said["since_unix_s"]
+    plan.write_text(json.dumps({**said, "since_unix_s": began - day + 600}))
+    export = ["export", filled, str(path)]
+    stderr = subprocess.run(
+        [HAUL, "table", *export], check=True, capture_output=True, text=True, env=clean_environment(tmp_path)
+    ).stderr
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(began - day + 600))
+    assert f"haul: an earlier run that was interrupted, at {since}, had already fetched " in stderr
+    plan = killed_on_the_way(filled, path)
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "since_unix_s": began - day}))
+    again = export_table(filled, path)
+    assert again.resumed_rows == 0
+    assert again.since_unix_s >= began
+
+
+def test_a_copy_goes_on_only_with_rows_of_its_own_account(
+    emulated: haulage.Emulator, filled: str, tmp_path: Path
+) -> None:
+    """The same names, with another account in the environment, are other tables."""
+    name, target = filled.partition("?")[0].rpartition("/")[2], fresh()
+    command = [str(HAUL), "table", "copy", f"az-table://{name}", f"az-table://{target}", "--quiet"]
+    here = TableEndpoint("emulator", emulated.endpoint)
+    env = clean_environment(tmp_path) | {"AZURE_STORAGE_CONNECTION_STRING": emulated.connection_string}
+    with subprocess.Popen(command, env=env) as process:
+        while target not in [table.name for table in here.service.list_tables()]:
+            assert process.poll() is None, "it was done before it was killed"
+            time.sleep(0.02)
+        process.kill()
+    with haulage.Emulator() as other:
+        there = TableEndpoint("emulator", other.endpoint)
+        there.service.create_table(name).create_entity({"PartitionKey": "other", "RowKey": "1"})
+        env["AZURE_STORAGE_CONNECTION_STRING"] = other.connection_string
+        ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        rows = there.service.get_table_client(target).list_entities()
+        assert [row["PartitionKey"] for row in rows] == ["other"]
+    env["AZURE_STORAGE_CONNECTION_STRING"] = emulated.connection_string
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert f"had already fetched {ROWS - ROWS // 1000:,} of these rows" in ran.stderr
+    here.service.delete_table(target)
+
+
 def index_kept(emulated: haulage.Emulator, tmp_path: Path, seeds: range) -> None:
     rows, kills, whole = 6_000, 0, 0.0
     source = tmp_path / "stations.jsonl"

@@ -36,10 +36,16 @@ impl Table {
         enter(py, async { haulage::table::Table::open(&url.0, &options) })?.or_raise(py).map(Self)
     }
 
-    /// The table's URL without its secrets.
+    /// The table as its user would write it, without the secrets.
     #[getter]
     fn name(&self) -> String {
         self.0.name()
+    }
+
+    /// The table's URL without its secrets, whatever form names it.
+    #[getter]
+    fn url(&self) -> String {
+        self.0.url()
     }
 
     /// One page: its body, media type, and where the next begins.

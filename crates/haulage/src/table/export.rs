@@ -72,6 +72,8 @@ pub struct Exported {
     pub hash: String,
     /// Rows that an earlier run had fetched.
     pub resumed_rows: u64,
+    /// When the first rows were asked for, perhaps by an earlier run, in seconds since 1970.
+    pub since_unix_s: u64,
     /// Texts of a CSV file that have an apostrophe in front, because a spreadsheet would run them as formulas.
     pub disarmed: u64,
 }
@@ -140,7 +142,7 @@ impl Export {
         }
         let subject = Subject {
             version: VERSION,
-            table: format!("{}/{}", service.endpoint(), service.table()),
+            table: service.url(),
             filter: options.filter.clone(),
             select: (!options.select.is_empty()).then(|| options.select.join(",")),
         };
@@ -178,7 +180,7 @@ impl Export {
                 None => Ok(()),
             };
             fetched?;
-            let order = fetch.order();
+            let (order, since_unix_s) = (fetch.order(), fetch.since_unix_s());
             let name = fetch.service.name();
             let fetch = Arc::into_inner(fetch).ok_or_else(|| {
                 Error::new(ErrorKind::Cancelled, "export", name.as_str(), "a worker is still at it")
@@ -222,6 +224,7 @@ impl Export {
                 seconds: rounded(began.elapsed()),
                 hash: columns.hash.hex(),
                 resumed_rows: progress.counters.resumed.load(Ordering::Relaxed),
+                since_unix_s,
                 disarmed,
             })
         })
@@ -236,12 +239,7 @@ pub(super) async fn fetched(
 ) -> Result<(Spool, Vec<u32>, String)> {
     let service = TableService::open(table, store)?;
     let name = service.name();
-    let subject = Subject {
-        version: VERSION,
-        table: format!("{}/{}", service.endpoint(), service.table()),
-        filter: None,
-        select: None,
-    };
+    let subject = Subject { version: VERSION, table: service.url(), filter: None, select: None };
     let gate = Gate::default();
     gate.guide(QUERIES);
     let fetch = Arc::new(Fetch::new(service, gate, subject, None, Spool::open(folder)?)?);

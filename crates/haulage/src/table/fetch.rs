@@ -13,7 +13,8 @@ use super::hash::RowHasher;
 use super::page::{PARTITION_KEY, Page, ROW_KEY};
 use super::query::{self, Place, Query, RawPage, TYPED};
 use super::range::{Key, Stretch, Until, compare_keys};
-use super::spool::{Appender, NewPage, Plan, Planned, Spool, Subject};
+use super::spool::{Appender, NewPage, Plan, Planned, Spool, Subject, now_unix_s};
+use super::write::still_has;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::store::azure::table::{TOO_LARGE, TableService};
@@ -65,6 +66,8 @@ pub(super) struct Fetch {
 struct State {
     /// In the order of the keys.
     stretches: Vec<Reading>,
+    /// When the first rows were asked for, perhaps by an earlier run.
+    since_unix_s: u64,
     in_vain: usize,
     /// Pages that came.
     pages: usize,
@@ -102,15 +105,17 @@ impl Fetch {
         select: Option<String>,
         spool: Spool,
     ) -> Result<Self> {
-        let stretches = match spool.plan(&subject) {
-            Some(plan) => plan.stretches,
+        let state = match spool.plan(&subject) {
+            Some(plan) => State {
+                stretches: plan.stretches.into_iter().map(Reading::new).collect(),
+                since_unix_s: plan.since_unix_s,
+                ..State::default()
+            },
             None => {
                 spool.clear()?;
-                vec![Planned { id: 0, stretch: Stretch::ALL, until: Until::End }]
+                State::anew()
             }
         };
-        let state =
-            State { stretches: stretches.into_iter().map(Reading::new).collect(), ..State::default() };
         let fetch = Self {
             service,
             gate,
@@ -133,6 +138,7 @@ impl Fetch {
 
     /// Fetches all of it. The first failure ends it; what has come stays in the spool.
     pub(super) async fn run(self: Arc<Self>, workers: usize) -> Result<()> {
+        self.forget_if_gone().await?;
         self.lock().workers = workers;
         let mut running = JoinSet::new();
         for _ in 0..workers {
@@ -151,6 +157,22 @@ impl Fetch {
             }
         }
         first
+    }
+
+    /// Begins anew if the table has lost what is kept, as far as one row tells: it may be another one by now.
+    async fn forget_if_gone(&self) -> Result<()> {
+        let Some(kept) = self.spool.witness(&self.plan())? else { return Ok(()) };
+        if still_has(&self.service, &self.gate, &kept).await? {
+            return Ok(());
+        }
+        self.spool.clear()?;
+        *self.lock() = State::anew();
+        self.spool.keep(&self.plan())
+    }
+
+    /// When the first rows were asked for, perhaps by an earlier run, in seconds since 1970.
+    pub(super) fn since_unix_s(&self) -> u64 {
+        self.lock().since_unix_s
     }
 
     async fn work(&self) -> Result<()> {
@@ -377,7 +399,7 @@ impl Fetch {
 
     fn plan_of(&self, state: &State) -> Plan {
         let stretches = state.stretches.iter().map(|reading| reading.plan.clone()).collect();
-        Plan { subject: self.subject.clone(), stretches }
+        Plan { subject: self.subject.clone(), since_unix_s: state.since_unix_s, stretches }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -386,6 +408,12 @@ impl Fetch {
 }
 
 impl State {
+    /// All of the table is one stretch.
+    fn anew() -> Self {
+        let all = Planned { id: 0, stretch: Stretch::ALL, until: Until::End };
+        Self { stretches: vec![Reading::new(all)], since_unix_s: now_unix_s(), ..Self::default() }
+    }
+
     /// The stretch of this number, which is one of them.
     fn reading(&mut self, id: u32) -> &mut Reading {
         let at = self.stretches.iter().position(|reading| reading.plan.id == id).unwrap_or_default();

@@ -154,7 +154,7 @@ impl Import {
             return Err(Error::new(ErrorKind::Usage, "import", service.name(), "no table is named")
                 .hint("write az-table://TABLE, or https://ACCOUNT.table.core.windows.net/TABLE"));
         }
-        let url = format!("{}/{}", service.endpoint(), service.table());
+        let url = service.url();
         let mut how = vec![format!("{:?}", options.mode)];
         how.extend(
             [&options.partition_key, &options.row_key, &options.index]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::prepare::Refused;
-use super::write::RowKeys;
+use super::range::Key;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How often it is written at most: what was done since is done again, which changes nothing.
@@ -56,7 +56,7 @@ struct Kept {
     done: u64,
     /// A row that was written: a table without it is not the one that the rows went to.
     #[serde(default)]
-    written: Option<RowKeys>,
+    written: Option<Key>,
 }
 
 /// How far an import is.
@@ -70,7 +70,7 @@ pub(super) struct Journal {
     /// All rows before this one were read.
     read: u64,
     /// A row that was written.
-    witness: Option<RowKeys>,
+    witness: Option<Key>,
     kept: Instant,
     letters: Letters,
 }
@@ -111,7 +111,7 @@ impl Journal {
     }
 
     /// A row that an earlier run has written.
-    pub(super) fn witness(&self) -> Option<&RowKeys> {
+    pub(super) fn witness(&self) -> Option<&Key> {
         self.witness.as_ref()
     }
 
@@ -129,7 +129,7 @@ impl Journal {
     }
 
     /// Rows are in the table; the last of them has these keys.
-    pub(super) fn written(&mut self, numbers: &[u64], last: Option<RowKeys>) {
+    pub(super) fn written(&mut self, numbers: &[u64], last: Option<Key>) {
         for number in numbers {
             self.pending.remove(number);
         }

@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -23,6 +24,9 @@ const MARK: [u8; 8] = *b"haulpg1\n";
 
 /// Zstandard's quickest: rows compress to a third, and the disk of a small machine is slow.
 const LEVEL: i32 = 1;
+
+/// Rows that were read before are read again: what is theirs now may be another.
+const LASTS: Duration = Duration::from_secs(24 * 3600);
 
 /// The list of the stretches.
 const PLAN: &str = "plan.json";
@@ -49,6 +53,9 @@ pub(super) struct Planned {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) subject: Subject,
+    /// When the first rows were asked for.
+    #[serde(default)]
+    pub(super) since_unix_s: u64,
     pub(super) stretches: Vec<Planned>,
 }
 
@@ -95,11 +102,25 @@ impl Spool {
         Ok(Self { folder: folder.to_path_buf(), _lock: lock })
     }
 
-    /// What an earlier export left, if it was of the same.
+    /// What an earlier export left, if it was of the same and is not too old.
     pub(super) fn plan(&self, subject: &Subject) -> Option<Plan> {
         let text = std::fs::read(self.folder.join(PLAN)).ok()?;
         let plan: Plan = serde_json::from_slice(&text).ok()?;
-        (plan.subject == *subject).then_some(plan)
+        let age = now_unix_s().saturating_sub(plan.since_unix_s);
+        (plan.subject == *subject && age < LASTS.as_secs()).then_some(plan)
+    }
+
+    /// A row that is kept: a table without it may be another one by now.
+    pub(super) fn witness(&self, plan: &Plan) -> Result<Option<Key>> {
+        for stretch in plan.stretches.iter().filter(|stretch| self.path(stretch.id).exists()) {
+            let mut pages = self.read(stretch.id)?;
+            while let Some(head) = pages.head()? {
+                if head.rows > 0 {
+                    return Ok(head.last);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Removes what an earlier export of something else left.
@@ -259,6 +280,11 @@ fn read_page(reader: &mut BufReader<impl std::io::Read>) -> std::io::Result<Opti
         return torn(error);
     }
     Ok((Crc64::of(&body).to_u64() == head.crc64).then_some((head, body)))
+}
+
+/// Now, as a plan keeps it.
+pub(super) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn encode(batch: &RecordBatch) -> std::io::Result<Vec<u8>> {

@@ -63,6 +63,11 @@ impl Table {
         self.service.name()
     }
 
+    /// Its URL, without the SAS: another account's has another one.
+    pub fn url(&self) -> String {
+        self.service.url()
+    }
+
     /// One page, tried as often as anything is.
     ///
     /// # Errors

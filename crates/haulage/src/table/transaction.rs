@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::range::literal;
+use super::range::{Key, literal};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::Trace;
 use crate::store::azure::table::{TableRequest, TableService};
@@ -48,6 +48,10 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    pub(super) fn key(&self) -> Key {
+        Key { partition: self.partition.clone(), row: self.row.clone() }
+    }
+
     /// Bytes that it adds to a transaction.
     pub(super) fn size(&self) -> usize {
         self.body.len() + 3 * (self.partition.len() + self.row.len()) + AROUND

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::Method;
-use serde::{Deserialize, Serialize};
 
 use super::hash::RowHasher;
 use super::page::Page;
 use super::prepare::Refused;
 use super::query;
+use super::range::Key;
 use super::transaction::{self, Mode, Ready};
 use crate::error::{ErrorKind, Result};
 use crate::gate::{Gate, through};
@@ -18,20 +18,7 @@ pub(super) struct Settled {
     pub(super) written: Vec<u64>,
     pub(super) refused: Vec<Refused>,
     /// The last row that is in the table now.
-    pub(super) last: Option<RowKeys>,
-}
-
-/// PartitionKey and RowKey.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RowKeys {
-    partition: String,
-    row: String,
-}
-
-impl RowKeys {
-    fn of(row: &Ready) -> Self {
-        Self { partition: row.partition.clone(), row: row.row.clone() }
-    }
+    pub(super) last: Option<Key>,
 }
 
 /// Writes rows of one partition, without those that the service refuses.
@@ -54,13 +41,13 @@ pub(super) async fn write(
         match sent {
             Ok(Ok(())) => {
                 settled.written.extend(rows.iter().map(|row| row.number));
-                settled.last = rows.last().map(RowKeys::of);
+                settled.last = rows.last().map(Ready::key);
             }
             Ok(Err((at, error))) => {
                 let row = rows.remove(at);
                 if error.kind() == ErrorKind::Exists && is_there(&service, &gate, &row).await? {
                     settled.written.push(row.number);
-                    settled.last = Some(RowKeys::of(&row));
+                    settled.last = Some(row.key());
                 } else {
                     let reason = error.cause().to_owned();
                     settled.refused.push(Refused { number: row.number, reason, text: row.body });
@@ -99,7 +86,7 @@ async fn is_there(service: &TableService, gate: &Gate, row: &Ready) -> Result<bo
 }
 
 /// Whether the table still has a row. Who may write but not read does not know better than that it has.
-pub(super) async fn still_has(service: &TableService, gate: &Gate, keys: &RowKeys) -> Result<bool> {
+pub(super) async fn still_has(service: &TableService, gate: &Gate, keys: &Key) -> Result<bool> {
     match read(service, gate, &keys.partition, &keys.row).await {
         Err(error) if error.kind() == ErrorKind::Permission => Ok(true),
         found => Ok(found?.is_some()),

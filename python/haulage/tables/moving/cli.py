@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -117,11 +118,7 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         f"{counted(done.rows, 'row')} of {done.table} to {done.path} in {done.seconds:.1f} s "
         f"({rate:,} rows/s, {counted(done.requests, 'request')})"
     )
-    if done.resumed_rows:
-        STDERR.print(
-            f"haul: an earlier run that was interrupted had already fetched {done.resumed_rows:,} of these "
-            "rows"
-        )
+    _tell_resumed(done)
     if done.disarmed:
         STDERR.print(
             f"haul: put an apostrophe in front of {counted(done.disarmed, 'text')} that a spreadsheet would "
@@ -134,6 +131,15 @@ def _tell_export(done: Exported, as_json: bool) -> None:
     for name, types in done.mixed:
         columns = " and ".join(f"{name}@{one}" for one in types)
         STDERR.print(f"haul: the property {name} has several types: it is in the columns {columns}")
+
+
+def _tell_resumed(done: Exported) -> None:
+    if done.resumed_rows:
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(done.since_unix_s))
+        STDERR.print(
+            f"haul: an earlier run that was interrupted, at {since}, had already fetched "
+            f"{done.resumed_rows:,} of these rows"
+        )
 
 
 def _tell_import(done: Imported, as_json: bool) -> int:
@@ -341,6 +347,8 @@ def copy(source: str, destination: str, **given: Any) -> int:
     code = _tell_import(told, False) if not given["as_json"] else int(bool(imported.refused))
     if given["as_json"]:
         _line(json.dumps({"exported": asdict(exported), "imported": asdict(imported)}))
+    else:
+        _tell_resumed(exported)
     if code or given["no_verify"]:
         return code
     found = operations.verify(source, destination, **options)

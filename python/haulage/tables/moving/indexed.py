@@ -73,6 +73,7 @@ def write(found: Found, table: str, path: Path, format: str | None, *, disarm: b
         retries=0,
         bytes_wire=found.bytes_wire,
         seconds=round(time.monotonic() - found.began, 6),
+        since_unix_s=int(time.time() - (time.monotonic() - found.began)),
         hash=digest,
         index=found.index,
         disarmed=disarmed,

@@ -242,7 +242,7 @@ def copy_table(
     can resume. Rows that were read more than a day ago are read again. Refused rows are written to a file in
     that cache, which the next copy of the same table replaces.
     """
-    scratch = _scratch(source, destination)
+    scratch = _scratch(*(_engine.Table(url, **options).url for url in (source, destination)))
     scratch.mkdir(parents=True, exist_ok=True)
     between, note, letters = scratch / "rows.arrow", scratch / "exported.json", scratch / "refused.jsonl"
     if not (note.exists() and between.exists() and time.time() - note.stat().st_mtime < _COPY_LASTS_S):
@@ -256,7 +256,9 @@ def copy_table(
                 scratch.rmdir()
             raise
         note.write_text(json.dumps(asdict(exported)), encoding="utf-8")
-    exported = Exported(**json.loads(note.read_text(encoding="utf-8")))
+    else:
+        exported = Exported(**json.loads(note.read_text(encoding="utf-8")))
+        exported = replace(exported, resumed_rows=exported.rows)
     imported = import_table(
         between,
         destination,
@@ -302,7 +304,8 @@ def backup(
         "rows": exported.rows,
         "columns": exported.columns,
         "hash": exported.hash,
-        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "read_since": _utc(exported.since_unix_s),
+        "made": _utc(time.time()),
     }
     beside = receipt.with_name(receipt.name + ".new")
     beside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
@@ -334,9 +337,13 @@ def _behind_receipt(text: str) -> str:
     return str(file)
 
 
+def _utc(unix_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))
+
+
 def _scratch(source: str, destination: str) -> Path:
-    """Return where a copy keeps its rows meanwhile; of URLs no secret is in its name."""
-    named = "\n".join(url.partition("?")[0] for url in (source, destination))
+    """Return where a copy keeps its rows meanwhile, by the URLs of both tables."""
+    named = f"{source}\n{destination}"
     return cache_folder(f"table-copy-{hashlib.sha256(named.encode()).hexdigest()[:16]}")
 
 

@@ -35,6 +35,8 @@ class Exported:
     index: str | None = None
     #: Rows that an earlier run had already fetched.
     resumed_rows: int = 0
+    #: When the first rows were asked for, perhaps by an earlier run, in seconds since 1970.
+    since_unix_s: int = 0
     #: Values in a CSV file that were prefixed with an apostrophe, because a spreadsheet would run them.
     disarmed: int = 0
 

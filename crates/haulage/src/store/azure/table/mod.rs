@@ -115,6 +115,11 @@ impl TableService {
         self.0.address.to_string()
     }
 
+    /// Its URL, without anything that lets somebody in, in whatever form it was named.
+    pub(crate) fn url(&self) -> String {
+        format!("{}/{}", self.endpoint(), self.table())
+    }
+
     /// The URL of the account, without anything that lets somebody in.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.0.address.endpoint
