@@ -9,7 +9,7 @@ from haulage.doctor.asking import Answer
 from haulage.doctor.finding import Finding
 from haulage.errors import StalledError
 
-HUNG = Answer(error=StalledError("wait for", "it", "no answer within 5 s"))
+HUNG = Answer(error=StalledError("wait for", "it", "no answer within 5 s"), late=True)
 
 
 def said(findings: Iterable[Finding]) -> list[str]:

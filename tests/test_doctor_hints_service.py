@@ -254,7 +254,7 @@ def rights(call: Callable[..., Iterator[Finding]], *args: Any, **answers: Any) -
 
 def test_rights() -> None:
     assert rights(examine_reading, {}, False, look=HUNG) == ["try again with --timeout 30s"]
-    part = Answer(error=HUNG.error, partial=[{"listed": 3, "object": None}])
+    part = Answer(error=HUNG.error, late=True, partial=[{"listed": 3, "object": None}])
     assert rights(examine_reading, {}, False, look=part) == ["try again with --timeout 30s"]
     left = "remove it with haul rm, with credentials that can delete"
     assert rights(examine_writing, {}, write=HUNG) == [left]

@@ -99,6 +99,47 @@ def test_files_that_are_none_of_these(own: TableEndpoint, tmp_path: Path) -> Non
     )
 
 
+def test_a_parquet_file_that_is_cut_short_is_damaged_and_not_of_another_format(
+    own: TableEndpoint, tmp_path: Path
+) -> None:
+    rows = [{"PartitionKey": "p", "RowKey": f"{row:04d}", "value": row / 3} for row in range(500)]
+    kept, table = tmp_path / "kept.parquet", at(own, fresh())
+    import_table(lines(tmp_path / "rows.jsonl", *rows), table, create=True)
+    backup(table, kept)
+    whole = kept.read_bytes()
+    receipt = f"{kept}.receipt.json"
+    verify(table, str(kept))
+    calls: list[Callable[[], object]] = [
+        lambda: import_table(kept, table),
+        lambda: import_table(kept, table, format="parquet"),
+        lambda: verify(table, str(kept)),
+        lambda: verify(table, receipt),
+        lambda: has_keys(kept),
+    ]
+    for left, cause in (
+        (len(whole) - 1, "it is cut short: its footer is missing"),
+        (len(whole) // 2, "it is cut short: its footer is missing"),
+        (6, "it is cut short: its footer is missing"),
+        (2, "it is cut short: its footer is missing"),
+        (0, "it is empty"),
+    ):
+        kept.write_bytes(whole[:left])
+        for call in calls:
+            with pytest.raises(haulage.IntegrityError) as raised:
+                call()
+            assert (raised.value.cause, raised.value.exit_code) == (cause, 5), left
+            assert raised.value.hint == "fetch the file again, or make another from its source"
+    # The end is there, and the footer before it is not what it was.
+    footer = int.from_bytes(whole[-8:-4], "little")
+    kept.write_bytes(whole[: -8 - footer] + b"\xff" * footer + whole[-8:])
+    with pytest.raises(haulage.IntegrityError, match="it is damaged: "):
+        has_keys(kept)
+    # What never was Parquet is not said to be a damaged one.
+    kept.write_bytes((tmp_path / "rows.jsonl").read_bytes())
+    with pytest.raises(haulage.UsageError):
+        import_table(kept, table)
+
+
 def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> None:
     table, keys = at(own, fresh()), {"PartitionKey": ["p"], "RowKey": ["r"]}
     path = tmp_path / "rows.parquet"

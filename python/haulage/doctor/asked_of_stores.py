@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 from haulage import _engine
-from haulage.errors import BY_CODE, HaulageError, LocalIOError, NotFoundError
-from haulage.places import without_signature
+from haulage.errors import HaulageError, NotFoundError
+from haulage.removal import remove
 
 Tell = Callable[[Any], None]
 
@@ -136,53 +135,20 @@ def write(tell: Tell, *, url: str, key: str, name: str, data: str, options: dict
         told["stored"] = _engine.stat(target, **options)
     except HaulageError as error:
         told["read_error"] = _shown(error)
+    tell({**told, "left": True})
     try:
         began = time.monotonic()
         _engine.put(target, os.urandom(RATE_PIECE), overwrite="always", **options)
         told |= {"rate_bytes": RATE_PIECE, "rate_s": time.monotonic() - began}
     except HaulageError as error:
         told["rate_error"] = _shown(error)
+    tell({**told, "left": True})
     try:
-        _remove(target, options)
+        remove(target, **options)
     except HaulageError as error:
         told["remove_error"] = _shown(error)
         told["left"] = True
     return told
-
-
-def _remove(url: str, options: dict[str, Any]) -> None:
-    """Remove one object by the command, within this process: no other sees its arguments.
-
-    Raises:
-        HaulageError: Why it is still there.
-    """
-    flags = {"endpoint": "--endpoint", "region": "--region", "proxy": "--proxy", "ca": "--ca"}
-    line = ["haul", "rm", url, "--json", "--quiet"]
-    for name, flag in flags.items():
-        line += [flag, str(options[name])] if options.get(name) is not None else []
-    line += ["--insecure-http"] if options.get("insecure_http") else []
-    line += ["--no-sign-request"] if options.get("unsigned") else []
-    # What it says comes by standard output, which leads nowhere here.
-    said = os.memfd_create("said")
-    nowhere = os.dup(1)
-    os.dup2(said, 1)
-    try:
-        code = _engine.main(line)
-    finally:
-        os.dup2(nowhere, 1)
-    if code:
-        raise _why(os.pread(said, 1 << 20, 0), url)
-
-
-def _why(said: bytes, url: str) -> HaulageError:
-    """Return the failure among the events of the command."""
-    for line in said.splitlines():
-        event = json.loads(line)
-        for failure in (*event.get("failures", ()), event):
-            if failure.get("kind") in BY_CODE and failure.get("cause"):
-                words = [str(failure.get(name)) for name in ("operation", "object", "cause")]
-                return BY_CODE[failure["kind"]](words[0], words[1], words[2], failure.get("hint"))
-    return LocalIOError("remove", without_signature(url), "it could not be removed")
 
 
 def count(tell: Tell, *, url: str, options: dict[str, Any]) -> dict[str, Any]:

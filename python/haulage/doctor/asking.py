@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from haulage.doctor import attempts
 from haulage.doctor.finding import NotMeasuredError
 from haulage.errors import BY_CODE, HaulageError, LocalIOError, StalledError
 
@@ -50,11 +51,17 @@ class Answer:
     value: Any = None
     error: HaulageError | None = None
     partial: list[Any] = field(default_factory=list)
+    late: bool = False  #: whether its time was over, whatever is known of why
 
     @property
     def hung(self) -> bool:
-        """Whether its time was over; not where this machine was too busy to look."""
+        """Whether nothing was heard until its time was over; not where this machine was too busy to look."""
         return isinstance(self.error, StalledError) and not isinstance(self.error, NotMeasuredError)
+
+    @property
+    def failing(self) -> bool:
+        """Whether its time was over while one attempt after another failed; the error says how."""
+        return self.late and not isinstance(self.error, StalledError)
 
 
 def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
@@ -103,6 +110,7 @@ def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
 
 def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -> Answer:
     partial: list[Any] = []
+    failed: list[dict[str, Any]] = []
     started, words = False, WORDS[question]
     for line in said.splitlines():
         try:
@@ -111,9 +119,13 @@ def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -
             continue
         started = True
         if "late" in told:
-            return Answer(error=_late(words, told["late"], timeout_s), partial=partial)
+            return Answer(error=_late(words, told["late"], timeout_s, failed), partial=partial, late=True)
         if "partial" in told:
             partial.append(told["partial"])
+            # What is known is over; only attempts of what was under way at the end say why it did not end.
+            failed.clear()
+        elif "failed" in told:
+            failed.append(told["failed"])
         elif "error" in told:
             error = dict(told["error"])
             return Answer(error=BY_CODE[error.pop("code")](**error), partial=partial)
@@ -121,14 +133,24 @@ def _read(question: str, said: bytes, hung: bool, timeout_s: float, code: int) -
             return Answer(value=told["value"], partial=partial)
     if hung:
         waited_s = 0.0 if started else timeout_s
-        return Answer(error=_late(words, waited_s, timeout_s), partial=partial)
+        return Answer(error=_late(words, waited_s, timeout_s, failed), partial=partial, late=True)
     cause = f"the process that checked ended with {code}"
     hint = "check whether this machine is short of memory or another limit: ulimit -a"
     return Answer(error=LocalIOError("check", words, cause, hint), partial=partial)
 
 
-def _late(words: str, starved_s: float, timeout_s: float) -> HaulageError:
-    """Return what to say of a question whose time was over, of which it waited so long for a processor."""
+def _late(words: str, starved_s: float, timeout_s: float, failed: list[dict[str, Any]]) -> HaulageError:
+    """Return what to say of a question whose time was over.
+
+    Args:
+        words: What was looked at.
+        starved_s: How much of the time it waited for a processor.
+        timeout_s: The time.
+        failed: The attempts that failed meanwhile: what they met says more than that the time was over.
+    """
+    known = attempts.as_error(words, failed, timeout_s)
+    if known is not None:
+        return known
     more = f"allow more time: --timeout {max(30, round(2 * timeout_s))}s"
     if 2 * starved_s < timeout_s:
         return StalledError("check", words, f"no answer within {timeout_s:g} s", more)

@@ -36,6 +36,8 @@ def examine_job(
         counted = answer.value
     elif answer.partial:
         counted, whole = answer.partial[-1], False
+        if answer.failing and answer.error is not None:
+            yield by_error("job.size", answer.error, "warning")
     if counted is None:
         if answer.error is not None and answer.error.code not in ("permission", "not_found"):
             yield by_error("job.size", answer.error, "warning")

@@ -23,9 +23,12 @@ def main() -> int:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
+    writing = threading.Lock()
+
     def say(**line: Any) -> None:
-        out.write(json.dumps(line) + "\n")
-        out.flush()
+        with writing:
+            out.write(json.dumps(line) + "\n")
+            out.flush()
 
     from haulage.errors import HaulageError, LocalIOError
 
@@ -35,10 +38,9 @@ def main() -> int:
     # Where the time is over this process ends, however deep it sits in a call.
     threading.Thread(target=_watch, args=(say, request), daemon=True).start()
 
-    if request.get("verbose"):
-        from haulage._engine import say_decisions
+    from haulage.doctor import attempts
 
-        say_decisions(request["verbose"])
+    attempts.report(say, request.get("verbose", 0))
     try:
         value = answer(lambda known: say(partial=known), **request["arguments"])
     except HaulageError as error:

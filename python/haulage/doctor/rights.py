@@ -46,6 +46,8 @@ def examine_reading(ask: Ask, url: str, key: str, options: dict[str, Any], write
         yield by_error("rights.read", _error(found["stat_error"]))
     if "read_error" in found:
         yield by_error("rights.read", _error(found["read_error"]))
+    elif answer.failing and answer.error is not None:
+        yield by_error("rights.read", answer.error)
     elif isinstance(answer.error, StalledError) and found.get("listed"):
         text = "reading took too long; allow more time with --timeout"
         yield Finding("rights.read", "warning", text, "try again with --timeout 30s")
@@ -92,7 +94,7 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
             if answer.error
             else Finding("rights.write", "note", "nothing")
         )
-        if isinstance(answer.error, StalledError):
+        if answer.late:
             yield _left(name)
         return
     yield from _written(told)
@@ -106,6 +108,8 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
         yield Finding("rights.read", "fault", text, hint, "integrity")
     elif told.get("read_back"):
         yield Finding("rights.read", "ok", "read back what was written")
+    if answer.error is not None:
+        yield _under_way(told, answer.error)
     if "remove_error" in told:
         yield by_error("rights.delete", _error(told["remove_error"]))
     elif answer.error is None:
@@ -114,6 +118,15 @@ def examine_writing(ask: Ask, url: str, key: str, options: dict[str, Any]) -> It
         yield _left(told["object"])
     if "rate_s" in told:
         yield from rate("path.write-rate", "writing over one connection", told["rate_bytes"], told["rate_s"])
+
+
+def _under_way(told: dict[str, Any], error: HaulageError) -> Finding:
+    """Return what ended the examination, as a finding of the step that it was at."""
+    if "read_back" not in told and "read_error" not in told:
+        return by_error("rights.read", error)
+    if "rate_s" not in told and "rate_error" not in told:
+        return by_error("path.write-rate", error, "fault" if error.code == "integrity" else "warning")
+    return by_error("rights.delete", error)
 
 
 def _left(name: str) -> Finding:

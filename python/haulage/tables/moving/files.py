@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from haulage.errors import NotFoundError, UsageError
+from haulage.errors import IntegrityError, NotFoundError, UsageError
 from haulage.places import local_path
 from haulage.tables import packed
 from haulage.tables.delimited import header, is_csv, told, typed
@@ -18,6 +19,10 @@ from haulage.tables.quoting import literal
 
 #: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
+_PARQUET = ("parquet", "pq")
+#: What a Parquet file begins with, and what it ends with after the length of its footer.
+_MAGIC = b"PAR1"
+_ENDINGS = (_MAGIC, b"PARE")
 #: Changes when the same CSV gets other types.
 _RULES = 1
 
@@ -28,6 +33,7 @@ def readable(source: str | PathLike[str], format: str | None = None) -> Path:
     Raises:
         NotFoundError: There is no such file.
         UsageError: It is a URL, or neither its name nor ``format`` says what it is.
+        IntegrityError: It is a Parquet file that is cut short.
     """
     path = local_path("import", source, reads=True)
     if not path.exists():
@@ -35,7 +41,40 @@ def readable(source: str | PathLike[str], format: str | None = None) -> Path:
     if format is None and not is_csv(path) and _end(path) not in _ENDS:
         hint = "give --format parquet, arrow, csv or jsonl"
         raise UsageError("import", str(path), "its format is unknown", hint)
+    check_whole(path, format)
     return path
+
+
+def check_whole(path: Path, format: str | None = None) -> None:
+    """Raise if a Parquet file does not end as it must: all that says where its rows lie stands at its end.
+
+    A file that does not even begin like one may be in another format, and is left to whoever reads it.
+
+    Raises:
+        IntegrityError: It is cut short.
+    """
+    if (format or _end(path)) not in _PARQUET or not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_MAGIC))
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 8, 0))
+            ending = file.read(8)
+    except OSError:
+        # Whoever reads the rows says what is wrong.
+        return
+    if not _MAGIC.startswith(beginning):
+        return
+    # The magic bytes stand at both ends; between them the footer, and its length.
+    whole = size >= 12 and ending[4:] in _ENDINGS and struct.unpack("<I", ending[:4])[0] <= size - 12
+    if not whole:
+        raise _damaged(path, "it is cut short: its footer is missing" if size else "it is empty")
+
+
+def _damaged(path: Path, cause: str) -> IntegrityError:
+    hint = "fetch the file again, or make another from its source"
+    return IntegrityError("open", str(path), cause, hint)
 
 
 def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
@@ -44,14 +83,14 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
     Raises:
         NotFoundError: There is no such file.
         UsageError: The file cannot be read.
-        IntegrityError: It is packed, and damaged.
+        IntegrityError: It is damaged.
     """
     file = readable(path, format)
     found = format or _end(file)
     if found in ("jsonl", "ndjson", "json"):
         return _first_line_has_keys(file)
     csv = is_csv(file, format)
-    if not csv and found not in ("parquet", "pq"):
+    if not csv and found not in _PARQUET:
         # A stream of Arrow is what an export has written.
         return True
     import duckdb
@@ -65,6 +104,8 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
         except duckdb.Error as error:
             if csv:
                 packed.check(file)
+            elif _begins_as_parquet(file):
+                raise _damaged(file, f"it is damaged: {str(error).splitlines()[0]}") from error
             cause = str(error).splitlines()[0]
             raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
     return {"PartitionKey", "RowKey"} <= set(names)
@@ -111,6 +152,11 @@ def _is_of(beside: Path, modified_ns: int, made_of: str) -> bool:
             row = connection.execute(asked).fetchone()
             return row is not None and row[0] == made_of.encode()
     return False
+
+
+def _begins_as_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _first_line_has_keys(path: Path) -> bool:

@@ -152,6 +152,7 @@ def import_table(
     Raises:
         UsageError: A column that a table cannot store, keys that cannot be made, or CSV with a line that has
             more or fewer values than there are names.
+        IntegrityError: A Parquet file that is cut short.
         ExistsError: The dead-letter file still holds rows of an earlier import.
     """
     named = path = files.readable(source, format)
@@ -208,7 +209,7 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
 
     Raises:
         UsageError: A file is CSV, which does not say the types of its values.
-        IntegrityError: A backup does not match its receipt.
+        IntegrityError: A backup does not match its receipt, or a Parquet file is cut short.
     """
     for name in (first, second):
         # Others than these are no tables.
@@ -220,6 +221,7 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
                     "this one and compare the tables"
                 )
                 raise UsageError("verify", name, "CSV says no types", hint)
+            files.check_whole(path)
     first, second = _behind_receipt(first), _behind_receipt(second)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(first, second, scratch, **options)
@@ -324,6 +326,7 @@ def _behind_receipt(text: str) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "pass a receipt written by haul table backup"
         raise UsageError("read", text, "this is not the receipt of a backup", hint) from error
+    files.check_whole(file)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(str(file), str(file), scratch)
     if (found["rows"], found["hash"]) != (rows, digest):

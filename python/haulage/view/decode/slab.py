@@ -14,6 +14,7 @@ from haulage.errors import UnsupportedError
 from haulage.view.decode import boxes, codecs, filters
 from haulage.view.decode.boxes import Box
 from haulage.view.decode.scaling import meant
+from haulage.view.index.lagging import filled_beyond
 from haulage.view.index.model import Chunked, Inline, Keyed, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Chunk
@@ -135,7 +136,7 @@ class Reader:
                 values = filters.decoded(body, missing[at].mask, layout, variable.type, name)
                 place(missing[at], values)
                 self._chunks.put((version, missing[at].place), values)
-        return found
+        return filled_beyond(variable, found, tuple(start for start, _ in box))
 
     def _keyed(
         self, opened: Opened, variable: Variable, layout: Keyed, box: Box, name: str

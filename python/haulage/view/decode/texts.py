@@ -28,7 +28,7 @@ def texts_of(opened: Opened, variable: Variable) -> list[str]:
     """
     layout = variable.layout
     if not isinstance(layout, Keyed):
-        return hdf5.strings(opened.source.pinned, variable.path)
+        return hdf5.strings(opened.source.pinned, variable.path, variable.shape)
     name = f"{opened.pinned.name}, {variable.path}"
     grid = [-(-length // size) for length, size in zip(variable.shape, layout.chunk, strict=True)]
     if max(math.prod(variable.shape), math.prod(grid), math.prod(layout.chunk)) > _MOST or codecs.sharding(

@@ -18,6 +18,7 @@ import numpy as np
 
 from haulage.errors import HaulageError, ProtocolError, UnsupportedError
 from haulage.view.index import headers
+from haulage.view.index.lagging import lengthened
 from haulage.view.index.model import Attribute, Chunked, Index, Inline, Layout, Strided, Variable
 from haulage.view.reading.file import PinnedFile
 from haulage.view.reading.pinned import Pinned
@@ -29,6 +30,8 @@ _MOST_OBJECTS = 20_000
 _ATTRIBUTE_BYTES = 1 << 16
 #: Values that stand in the header itself are copied into the index up to this size.
 _INLINE_BYTES = 1 << 16
+#: More strings than this are not made up where fewer were written.
+_MOST_STRINGS = 100_000
 #: What HDF5's and NetCDF's libraries keep for themselves.
 _HIDDEN = frozenset(
     {
@@ -76,13 +79,27 @@ def read(pinned: Pinned) -> Index:
         return _Walk(file, pinned).read()
 
 
-def strings(pinned: Pinned, path: str) -> list[str]:
-    """Return the values of a variable of strings, in order; they lie in the file's heaps."""
+def strings(pinned: Pinned, path: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the values of a variable of strings, in order; they lie in the file's heaps.
+
+    Args:
+        pinned: The file.
+        path: Of the variable.
+        shape: Of the variable, which may be longer than what was written: those are empty.
+    """
     with opened(pinned) as file:
         dataset = file[path]
         if dataset.external or dataset.is_virtual:
             raise UnsupportedError("read", path, "its values are in other files", "view those files")
-        found = np.asarray(dataset[()]).ravel().tolist()
+        values = np.asarray(dataset[()])
+    if values.shape != shape:
+        if math.prod(shape) > _MOST_STRINGS:
+            cause = f"its {math.prod(shape):,} texts are too many"
+            raise UnsupportedError("read", path, cause, "read them with xarray")
+        values = np.pad(
+            values, [(0, new - old) for new, old in zip(shape, values.shape, strict=True)], constant_values=""
+        )
+    found = values.ravel().tolist()
     return [one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in found]
 
 
@@ -126,10 +143,23 @@ class _Walk:
         for variable in variables.values():
             for dim, length in zip(variable.dims, variable.shape, strict=True):
                 dimensions[dim] = max(dimensions.get(dim, 0), length)
+        unlimited = self._unlimited(scales, variables)
+        variables = {
+            path: lengthened(one, dimensions, unlimited, has_fill=_has_fill(self._datasets[path]))
+            for path, one in variables.items()
+        }
         groups = {path: self._attributes(group) for path, group in self._groups.items() if path}
         return Index(
             "netcdf4", dimensions, self._attributes(self._file), groups, variables, left_out=self._left_out
         )
+
+    def _unlimited(self, scales: dict[str, h5py.Dataset], variables: dict[str, Variable]) -> set[str]:
+        """Return the dimensions that can grow: by themselves, or as one of their variables can."""
+        found = {path for path, scale in scales.items() if scale.shape and scale.maxshape[0] is None}
+        for path, variable in variables.items():
+            most = self._datasets[path].maxshape
+            found |= {dim for dim, length in zip(variable.dims, most, strict=True) if length is None}
+        return found
 
     def _collect(self, group: h5py.Group, path: str) -> None:
         waiting = [(group, path)]
@@ -272,6 +302,10 @@ def _kind(dtype: np.dtype[Any]) -> tuple[str, str]:
 def _fill(dataset: h5py.Dataset) -> float | int | None:
     value = dataset.fillvalue
     return None if value is None else np.asarray(value).item()
+
+
+def _has_fill(dataset: h5py.Dataset) -> bool:
+    return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
 def _type_of(dataset: h5py.Dataset, name: str) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 #: An attribute: text, a number, or a list of either.
 Attribute: TypeAlias = Any
-FORMAT = 3  #: of what is kept of an index; older ones are made anew
+FORMAT = 4  #: of what is kept of an index; older ones are made anew
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class Variable:
     why_not: str | None = None  #: why its values cannot be read
     scale_type: str | None = None  #: the type of ``scale_factor`` as NumPy writes it: ``f4``, ``f8``
     offset_type: str | None = None  #: the type of ``add_offset``
+    #: The shape that was written, where chunks hold something else than ``fill`` beyond it.
+    written: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -152,6 +154,7 @@ class Index:
         variables = {}
         for path, of in values["variables"].items():
             of = {**of, "dims": tuple(of["dims"]), "shape": tuple(of["shape"])}
+            of["written"] = tuple(of["written"]) if of["written"] is not None else None
             layout = of["layout"]
             if layout is not None:
                 kind = layout.pop("is")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
+from haulage.view.index.lagging import reaches_beyond
 from haulage.view.index.model import Chunked, Inline, Strided, Variable
 from haulage.view.index.opening import Opened
 
@@ -85,6 +86,9 @@ def _places(
             found = opened.tables.find(variable, (0,) * len(shape), last)
             if any(chunk.mask for chunk in found):
                 raise UnsupportedError("index", variable.path, "some of its chunks did not pass all filters")
+            if any(reaches_beyond(variable, layout, chunk.place) for chunk in found):
+                cause = "its last records were never written, and it has no fill value"
+                raise UnsupportedError("index", variable.path, cause)
             return (
                 layout.chunk,
                 codecs,

@@ -118,6 +118,8 @@ def _checked(index: Index) -> Index:
             and len(one.dims) == rank
             and all(isinstance(dim, str) for dim in one.dims)
             and all(type(length) is int and length >= 0 for length in one.shape)
+            and (one.written is None or (len(one.written) == rank and one.fill is not None))
+            and all(type(length) is int and length >= 0 for length in one.written or ())
             and isinstance(one.attributes, dict)
             and (dtype.kind in "iuf" if one.kind == "number" else True)
             and (dtype.kind == "S" if one.kind == "text" else True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from haulage.errors import HaulageError, UnsupportedError
 from haulage.view.decode.scaling import meant
+from haulage.view.index.lagging import usual_fill
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
 from haulage.view.joining import fitting
@@ -139,6 +140,9 @@ def _times(base: Opened, file: Opened, time: Variable, read: Read) -> dict[str, 
             (of.variables[one.path].attribute("units") or of.variables[time.path].attribute("units"))
             for of in (file.index, base.index)
         )
-        values = meant(read(file, there), there)
-        found[one.path] = fitting.in_units(values.astype(np.float64), units, wanted, calendar)
+        stored = read(file, there)
+        values = meant(stored, there).astype(np.float64)
+        # Times that lag behind their dimension are missing; no calendar has a date for them.
+        values[stored == usual_fill(there)] = np.nan
+        found[one.path] = fitting.in_units(values, units, wanted, calendar)
     return found

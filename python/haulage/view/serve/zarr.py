@@ -15,6 +15,7 @@ import numpy as np
 
 from haulage.errors import NotFoundError
 from haulage.view.decode import filters
+from haulage.view.index.lagging import filled_beyond, reaches_beyond
 from haulage.view.index.model import Chunked, Keyed, Strided, Variable
 from haulage.view.index.opening import Opened
 from haulage.view.reading.ranges import Span
@@ -166,13 +167,18 @@ def _stored(opened: Opened, variable: Variable, layout: Chunked, grid: tuple[int
         raise _nothing(opened, f"{variable.path}/{grid}")
     chunk, codec = found[0], _passed(variable)
     body = opened.pinned.read([Span(chunk.offset, chunk.size)])[0]
-    if codec == "zstd" and not chunk.mask:
+    changed = reaches_beyond(variable, layout, grid)
+    as_stored = not chunk.mask and not changed
+    if codec == "zstd" and as_stored:
         return body
     values = filters.decoded(
         body, chunk.mask, layout, variable.type, f"{opened.pinned.name}, {variable.path}"
     )
+    if changed:
+        starts = tuple(at * length for at, length in zip(grid, layout.chunk, strict=True))
+        values = filled_beyond(variable, values, starts)
     plain = values.tobytes()
-    if codec == "gzip" and not chunk.mask:
+    if codec == "gzip" and as_stored:
         # The same deflated bytes in the other envelope.
         end = struct.pack("<II", zlib.crc32(plain), len(plain) & 0xFFFFFFFF)
         return b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + body[2:-4] + end
