@@ -8,6 +8,8 @@ PYTHON ?= python3
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Some images have Python keep nothing that it compiled; then each command that a test starts compiles the package once more.
+unexport PYTHONDONTWRITEBYTECODE
 # Stamps say what is done; each is older than all that it was made from.
 STAMPS := build/stamps
 BIN := .venv/bin

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +49,8 @@ class Cluster:
         # Another process may look at it before it is whole.
         return self.file.exists() and self.file.read_bytes().rstrip().endswith(b"}")
 
-    def start_worker(self, name: str) -> None:
+    def start_worker(self, name: str, inside: Sequence[str] = ()) -> None:
+        """Start one; ``inside``: the words of a command that runs another."""
         words = ["worker", "--scheduler-file", str(self.file), "--name", name, "--nthreads", "2"]
         words += [
             "--no-nanny",
@@ -59,7 +60,7 @@ class Cluster:
             "--local-directory",
             str(self.folder),
         ]
-        self.workers[name] = self._start(*words)
+        self.workers[name] = self._start(*words, inside=inside)
 
     def kill_worker(self, name: str) -> None:
         worker = self.workers.pop(name)
@@ -82,11 +83,10 @@ class Cluster:
         for process in processes:
             process.wait()
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, *words: str, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        command = [*inside, str(DASK), *words]
         with self.log.open("ab") as log:
-            return subprocess.Popen(
-                [str(DASK), *words], env=self.environment, stdout=log, stderr=log, cwd=self.folder
-            )
+            return subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, cwd=self.folder)
 
 
 @contextmanager

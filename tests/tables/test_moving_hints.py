@@ -140,6 +140,24 @@ def test_a_parquet_file_that_is_cut_short_is_damaged_and_not_of_another_format(
         import_table(kept, table)
 
 
+def test_what_is_damaged_further_on_is_said_when_it_is_read(own: TableEndpoint, tmp_path: Path) -> None:
+    table = at(own, fresh())
+    number = list(range(100_000))
+    rows = pa.table({"PartitionKey": ["p"] * len(number), "RowKey": [f"{n:06}" for n in number], "n": number})
+    parquet, stream = tmp_path / "rows.parquet", tmp_path / "rows.arrow"
+    pq.write_table(rows, parquet, compression="none", use_dictionary=False)
+    with pa.ipc.new_stream(stream, rows.schema) as out:
+        out.write_table(rows, max_chunksize=10_000)
+    whole = parquet.read_bytes()
+    parquet.write_bytes(whole[:100] + b"\xff" * 1000 + whole[1100:])
+    stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
+    for path in (parquet, stream):
+        with pytest.raises(haulage.IntegrityError) as raised:
+            import_table(path, table, create=True)
+        assert raised.value.cause.startswith("the file is damaged: ")
+        assert raised.value.hint == "fetch the file again, or make another from its source"
+
+
 def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> None:
     table, keys = at(own, fresh()), {"PartitionKey": ["p"], "RowKey": ["r"]}
     path = tmp_path / "rows.parquet"

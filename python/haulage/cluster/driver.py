@@ -100,6 +100,8 @@ class _Run:
         self.workers: dict[str, str] = {}
         self.clocks: set[str] = set()
         self.shares: Shares = {}
+        #: When the job of each node began there: one that began anew has not been told its share.
+        self.starts: dict[str, int] = {}
         self.shared = 0.0
         self.gone_since: float | None = None
         #: The scheduler does not answer: nothing can be asked of it.
@@ -163,7 +165,10 @@ class _Run:
     def _told(self, event: tuple[float, Any]) -> None:
         """Take in a sign of life; called in the thread of the client."""
         told = event[1]
-        self.workers[told["address"]] = told["node"]
+        node = self.workers[told["address"]] = told["node"]
+        if self.starts.get(node) != told["start"]:
+            self.starts[node] = told["start"]
+            self.shares.pop(node, None)
         self.coordinator.beat(told["beat"])
 
     def _look(self, news: bool = False) -> None:

@@ -11,13 +11,15 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haulage import __version__
 from haulage._engine import Node
-from haulage.errors import CancelledError, UnsupportedError
+from haulage.errors import CancelledError, HaulageError, UnsupportedError
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -56,6 +58,8 @@ class _Held:
         self.folder = folder
         self.record = Path(folder.name) / "record.parquet"
         self.node = Node(task.spec, self.name, record=self.record)
+        #: Another job of this process has another one.
+        self.start = time.time_ns()
         self.used = time.monotonic()
         self.running = 0
         #: Nobody waited any more for a shard of it.
@@ -76,7 +80,8 @@ class _Held:
             self.beat()
 
     def beat(self) -> None:
-        told = {"node": self.name, "address": self._worker.address, "beat": self.node.beat()}
+        address = self._worker.address
+        told = {"node": self.name, "address": address, "start": self.start, "beat": self.node.beat()}
         # A worker that is on its way out says nothing any more.
         with contextlib.suppress(RuntimeError):
             self._worker.log_event(topic(self._job), told)
@@ -127,7 +132,7 @@ def move(task: Task) -> bytes:
     starts = _started(worker, task)
     if starts > STARTS_MAX:
         raise ShardCostNodesError(task.number)
-    with _opening:
+    with _naming(worker), _opening:
         if task.job in _stopped:
             raise CancelledError("run", "shard", "the job was stopped", None)
         held = _jobs.get(task.job)
@@ -137,13 +142,26 @@ def move(task: Task) -> bytes:
         held.running += 1
         held.abandoned = False
     try:
-        return held.node.run(task.shard, again=starts > 1, stopped=lambda: _is_cancelled(worker, key))
+        with _naming(worker):
+            return held.node.run(task.shard, again=starts > 1, stopped=lambda: _is_cancelled(worker, key))
     except CancelledError:
         held.abandoned = True
         raise
     finally:
         with _opening:
             held.running -= 1
+
+
+@contextmanager
+def _naming(worker: Worker) -> Iterator[None]:
+    """Have errors say on which node they were: each has its own credentials, disks and way to the service."""
+    try:
+        yield
+    except CancelledError:
+        raise
+    except HaulageError as error:
+        cause = f"{error.cause} (on node {name_of(worker)})"
+        raise type(error)(error.operation, error.object, cause, error.hint) from None
 
 
 class ShardCostNodesError(Exception):

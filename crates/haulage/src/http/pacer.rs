@@ -36,9 +36,17 @@ impl Pacer {
         rate(&self.rate)
     }
 
-    /// From now on no more than this either.
+    /// From now on no more than this either. What was charged at a lower rate is not waited for longer than at this one.
     pub(super) fn lease(&self, most: Option<ByteRate>) {
+        let before = self.bytes_per_second();
         self.leased.store(most.map_or(0, |rate| rate.bits().max(8)), Relaxed);
+        if let (Some(before), Some(after)) = (before, self.bytes_per_second())
+            && after > before
+        {
+            let mut paid_until = self.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            *paid_until = now + paid_until.saturating_duration_since(now).mul_f64(before / after);
+        }
     }
 
     /// From now on. What was charged at the old rate is still waited for: 2 ms of each connection at most.
@@ -100,6 +108,18 @@ mod tests {
         assert_eq!((pacer.cap(), pacer.quantum().is_some()), (None, true));
         pacer.lease(None);
         assert_eq!(pacer.charge(500, now), None);
+    }
+
+    #[test]
+    fn what_was_charged_at_a_low_lease_does_not_outlast_it() {
+        let rate = |bits| Some(ByteRate::bits_per_second(bits));
+        let pacer = Pacer::new(None);
+        pacer.lease(rate(8));
+        let now = Instant::now();
+        assert_eq!(pacer.charge(500, now), Some(now + Duration::from_secs(500)));
+        pacer.lease(rate(8_000));
+        let until = pacer.charge(500, now).unwrap() - now;
+        assert!(until > Duration::from_millis(990) && until < Duration::from_secs(5), "{until:?}");
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub(crate) struct Item {
     /// Whether the destination is still to be asked what is there.
     pub(crate) look: bool,
     pub(crate) assigned: Assigned,
+    /// Why it moves, where that was known before a node got it; stays with whoever dealt it out.
+    #[serde(skip)]
+    pub(crate) reason: Option<&'static str>,
     /// How often a node has given it back as it was.
     pub(crate) returned: u32,
 }

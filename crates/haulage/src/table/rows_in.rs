@@ -61,6 +61,17 @@ pub(super) struct Stored {
     pub(super) at: usize,
 }
 
+/// What is said of a file that cannot be read to its end: it is damaged or cut short, unless the disk says why.
+fn odd(name: &str, error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Error::from_io("read", name, error)
+        }
+        error => Error::new(ErrorKind::Integrity, "read", name, format!("the file is damaged: {error}"))
+            .hint("fetch the file again, or make another from its source"),
+    }
+}
+
 impl RowsIn {
     /// Opens a file.
     ///
@@ -113,9 +124,7 @@ impl RowsIn {
             Reader::Arrow(reader) => reader.next(),
             Reader::Json(_) => return self.lines(),
         };
-        let odd = |error: ArrowError| {
-            Error::new(ErrorKind::Io, "read", self.name.as_str(), format!("the file is damaged: {error}"))
-        };
+        let odd = |error| odd(&self.name, error);
         let Some(batch) = batch.map(|batch| batch.and_then(written_out)).transpose().map_err(odd)? else {
             return Ok(None);
         };

@@ -191,6 +191,7 @@ async fn nodes_compare_as_the_user_wants_it() {
         let path = ground.tree().join(&files[4].0);
         std::fs::File::options().write(true).open(path).unwrap().set_modified(SystemTime::now()).unwrap();
         assert_eq!((moved(Compare::Size).await, moved(Compare::Checksum).await), (0, 0));
-        assert_eq!((moved(Compare::Receipt).await, moved(Compare::Time).await), (1, 0));
+        // The receipt vouches for what was compared since it was touched, whatever its time.
+        assert_eq!((moved(Compare::Receipt).await, moved(Compare::Time).await), (0, 1));
     }
 }

@@ -7,8 +7,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import stdtrit
-
 #: An interval that reaches farther to each side, as on a busy machine, calls for more rounds.
 NARROW = 1.03
 #: Rounds cannot show what they all have in common: headers, clocks.
@@ -82,6 +80,9 @@ def estimate(rounds: Sequence[Round]) -> Estimate:
     reach = SYSTEMATIC
     if len(logs) > 1:
         spread = statistics.stdev(logs) / math.sqrt(len(logs))
+        # To load it takes longer than all else that most commands of the lab do.
+        from scipy.special import stdtrit
+
         reach = max(reach, float(stdtrit(len(logs) - 1, (1 + LEVEL) / 2)) * spread)
     middle = means[best]
     idle = statistics.fmean(row.cpu_idle_share for row in by_way[best])

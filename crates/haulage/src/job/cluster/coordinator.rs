@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::deal::{Deal, Dealt};
 use super::ending::OWN_RECORD;
+use super::placed::{name_node, not_seen_here, shares_files};
 use super::places::{absolute, check_places, full};
 use super::run::Run;
 use super::shared::{Message, Phase, Shared, locked};
@@ -154,9 +155,17 @@ impl Coordinator {
     pub fn came(&self, result: &[u8]) -> Result<()> {
         let ShardResult { shard, node, began_unix_ns, mut objects } = unpacked(result)?;
         let finished: u64 = objects.iter().map(payload).sum();
+        let known = locked(&self.shared.nodes).get(&node).and_then(|seen| seen.shares);
+        // Disks are not looked at with the lock held.
+        let shares = known.or_else(|| shares_files(&objects));
+        if shares == Some(false) {
+            objects.iter_mut().for_each(|object| not_seen_here(object, &node));
+        }
+        objects.iter_mut().for_each(|object| name_node(object, &node));
         {
             let mut nodes = locked(&self.shared.nodes);
             let seen = nodes.entry(node).or_default();
+            seen.shares = shares;
             let shift_ns = seen.shift_ns(began_unix_ns, self.shared.began_unix_ns);
             for object in &mut objects {
                 object.started_ns = object.started_ns.saturating_add_signed(shift_ns);

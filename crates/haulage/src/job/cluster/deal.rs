@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::job::flow::atomic::{OBJECTS_MAX as OBJECTS_TOGETHER_MAX, uncommitted};
 use crate::options::{Assigned, CopyOptions, Item, Portion, Root, Shard, Work};
-use crate::stage::plan::{ByService, Decision, Pair, Rule, decide};
+use crate::stage::plan::{ByService, Decision, NEW, Pair, Rule, decide};
 
 /// Bytes of a shard. Few enough to be done within seconds on a slow node, and to be no loss where a node is; so many that a shard is no
 /// trouble. Towards the end they get smaller.
@@ -62,6 +62,8 @@ pub(super) struct Deal {
     atomic: bool,
     /// Objects may be moved in portions.
     parts: bool,
+    /// A receipt is kept, which names the versions of the sources.
+    versions: bool,
     /// A service that keeps uploads is written to.
     begins: bool,
     /// What was written since then may be the work of a node that is lost.
@@ -111,6 +113,7 @@ impl Deal {
             places,
             atomic: options.atomic,
             parts: to_service && options.checksum != ChecksumMode::None && !options.content_md5,
+            versions: options.receipt.is_some(),
             begins,
             since_ns: since_ns(began_unix_ns),
             pool: VecDeque::new(),
@@ -141,7 +144,8 @@ impl Deal {
         self.next_object += 1;
         let decision = decide(&pair, Rule::from(options));
         if let Decision::Skip(reason) = decision {
-            return Some(skipped(id, &pair, reason, now_ns));
+            let source_etag = self.versions.then(|| pair.meta.etag.clone());
+            return Some(ObjectRecord { source_etag, ..skipped(id, &pair, reason, now_ns) });
         }
         if let Some((from, to)) = self.places.get_mut(pair.origin) {
             settle(from, &pair.source);
@@ -153,7 +157,12 @@ impl Deal {
         // What states no checksum is read by the node that looks at it.
         let look = matches!(decision, Decision::Look | Decision::Read);
         let assigned = Assigned { id, object: id, ..Assigned::default() };
-        let item = Item { place: origin, to: destination.key, name_at, meta, look, assigned, returned: 0 };
+        let reason = match decision {
+            Decision::Move(reason) => Some(reason),
+            Decision::Look | Decision::Read | Decision::Skip(_) => None,
+        };
+        let (to, returned) = (destination.key, 0);
+        let item = Item { place: origin, to, name_at, meta, look, assigned, reason, returned };
         let parts = self.parts && !by_service && !item.meta.etag.is_empty();
         // What may be there already is looked at by one node, and then goes whole.
         let large = item.meta.size >= PARTED_MIN && !look;
@@ -361,11 +370,20 @@ impl Deal {
         ended
     }
 
+    /// What only this side knows of an object: what was there before it, and its version where a receipt is kept.
+    fn known_here(&self, item: &Item, record: ObjectRecord) -> ObjectRecord {
+        let reason = match record.reason {
+            Some(NEW) if record.outcome == Outcome::Copied => item.reason.or(record.reason),
+            reason => reason,
+        };
+        ObjectRecord { reason, source_etag: self.versions.then(|| item.meta.etag.clone()), ..record }
+    }
+
     fn ended(&mut self, item: &Item, record: ObjectRecord, ended: &mut Vec<ObjectRecord>) {
         let id = item.assigned.object;
         let Some(parted) = self.parted.get_mut(&id) else {
             self.failed += u64::from(record.outcome == Outcome::Failed);
-            return ended.push(record);
+            return ended.push(self.known_here(item, record));
         };
         let origin = parted.origin;
         match parted.came(&item.assigned.portion, record) {
@@ -385,7 +403,7 @@ impl Deal {
                     Outcome::Failed => self.failed += 1,
                     _ => {}
                 }
-                ended.push(*record);
+                ended.push(self.known_here(item, *record));
             }
         }
     }

@@ -14,6 +14,7 @@ mod deal;
 mod ending;
 mod node;
 mod parted;
+mod placed;
 mod places;
 mod record;
 mod run;

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::shared::locked;
-use super::spread::waiting;
+use super::spread::{forgotten, waiting};
 use super::wire::{Beat, NodeEnd, ShardResult, Spec, packed, unpacked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Failure, ObjectRecord, Progress, Summary, Told};
@@ -20,6 +22,9 @@ use crate::store::Session;
 
 /// Events that may wait to be sorted by shard.
 const EVENTS: usize = 4096;
+
+/// How long a node waits for its share of a cap: whoever deals out shards tells it with the second beat.
+const SHARE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Shards that are under way, by their numbers, and the rest of the job.
 #[derive(Default)]
@@ -92,6 +97,8 @@ pub struct Node {
     feed: Mutex<Option<mpsc::Sender<Given>>>,
     handle: Mutex<Option<JobHandle>>,
     lease: Lease,
+    /// It was told what it may take.
+    told: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Node {
@@ -117,8 +124,9 @@ impl Node {
         let (told, events) = mpsc::channel(EVENTS);
         let (cap_bits, since_ns) = (spec.cap_bits, spec.since_ns);
         let handle = Job::new(Work::Fed(fed), options).tell_of_objects(told).start()?;
+        let told = Arc::<AtomicBool>::default();
         if let Some(cap) = cap_bits {
-            handle.lease().allow(waiting(cap));
+            wait_for_a_share(handle.lease(), cap, Arc::clone(&told));
         }
         let shards = Arc::<Mutex<Shards>>::default();
         tokio::spawn(sort(events, Arc::clone(&shards)));
@@ -127,6 +135,7 @@ impl Node {
             began_unix_ns: handle.began_unix_ns(),
             since_ns,
             lease: handle.lease(),
+            told,
             shards,
             feed: Mutex::new(Some(feed)),
             handle: Mutex::new(Some(handle)),
@@ -185,6 +194,7 @@ impl Node {
 
     /// From now on takes no more than this of what all nodes share.
     pub fn allow(&self, allowance: Allowance) {
+        self.told.store(true, Ordering::Relaxed);
         self.lease.allow(allowance);
     }
 
@@ -242,6 +252,17 @@ async fn give(feed: &mpsc::Sender<Given>, shard: Shard) -> Option<Result<()>> {
     let (opened, may_begin) = oneshot::channel();
     feed.send((shard, opened)).await.ok()?;
     may_begin.await.ok()
+}
+
+/// Holds a job back until it is told its share of the cap, or for so long that nobody will.
+fn wait_for_a_share(lease: Lease, cap_bits: u64, told: Arc<AtomicBool>) {
+    lease.allow(waiting(cap_bits));
+    tokio::spawn(async move {
+        tokio::time::sleep(SHARE_PATIENCE).await;
+        if !told.load(Ordering::Relaxed) {
+            lease.allow(forgotten(cap_bits));
+        }
+    });
 }
 
 /// Sorts what the job tells by shards.

@@ -38,6 +38,8 @@ pub(super) struct NodeSeen {
     /// Start of the job in this process of that name.
     pub(super) began_unix_ns: u64,
     pub(super) lost: bool,
+    /// Files that it wrote are seen here too; `None` before it wrote any.
+    pub(super) shares: Option<bool>,
     /// Its clock less ours, in nanoseconds.
     pub(super) clock_ns: i64,
     pub(super) end: Option<NodeEnd>,

@@ -7,8 +7,15 @@ use crate::units::ByteRate;
 const IDLE_BITS: u64 = 1_000_000;
 const IDLE_REQUESTS: f64 = 2.0;
 
-/// What a node may take that has not been given a share of the cap yet: next to nothing.
+/// What a node may take that has not been given a share of the cap yet: it opens connections, and sends nothing. At a low rate what
+/// it had sent would be waited for long after it has its share.
 pub(super) fn waiting(cap_bits: u64) -> Allowance {
+    let rate = ByteRate::bits_per_second(cap_bits.max(1));
+    Allowance { rate: Some(rate), in_flight: Some(0), ..Allowance::default() }
+}
+
+/// What it may take where nobody has told it a share for long, though it has something to move: next to nothing.
+pub(super) fn forgotten(cap_bits: u64) -> Allowance {
     let rate = ByteRate::bits_per_second(IDLE_BITS.min(cap_bits / 200).max(1));
     Allowance { rate: Some(rate), ..Allowance::default() }
 }

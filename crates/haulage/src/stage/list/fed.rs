@@ -49,7 +49,7 @@ impl Listing {
 }
 
 fn pair(item: Item, source: &Location, destination: &Location) -> Pair {
-    let Item { place: _, to, name_at, meta, look, assigned, returned: _ } = item;
+    let Item { place: _, to, name_at, meta, look, assigned, .. } = item;
     let source = Place { store: source.store.clone(), key: meta.key.clone() };
     let destination = Place { store: destination.store.clone(), key: to };
     let existing = if look { Existing::Unknown } else { Existing::Absent };

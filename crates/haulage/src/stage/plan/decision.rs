@@ -9,7 +9,7 @@ pub(crate) const UNCHANGED: &str = "unchanged";
 const THERE: &str = "there already";
 
 /// Why an object moves.
-const NEW: &str = "new";
+pub(crate) const NEW: &str = "new";
 const ALWAYS: &str = "always";
 const SIZE: &str = "size differs";
 const TIME: &str = "time differs";
