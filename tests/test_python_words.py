@@ -71,6 +71,105 @@ def test_a_source_that_is_no_name(source: Any) -> None:
         assert type(source).__name__ in caught.value.cause
 
 
+PAIRS = "pass dst, or a list of (source, destination)"
+NO_PAIRS: list[tuple[Any, str, str]] = [
+    (["a", "b"], "one of the pairs is of type str, and tuples are expected", PAIRS),
+    ([("a", "b", "c")], "one of the pairs has 3 parts, not a source and a destination", PAIRS),
+    ([["a"]], "one of the pairs has 1 part, not a source and a destination", PAIRS),
+    ([("a", 3)], "one of the pairs holds something of type int, and names are expected", PAIRS),
+    ([(b"a", "b")], "one of the pairs holds something of type bytes, and names are expected", PAIRS),
+    (
+        {"a": "b"},
+        "the source is of type dict, and a name or several are expected",
+        "for pairs, pass list(pairs.items())",
+    ),
+    (
+        None,
+        "the source is of type NoneType, and a name or several are expected",
+        "pass a str, a Path or a list of them; to write bytes, call haulage.put(url, data)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "cause", "hint"), NO_PAIRS, ids=[str(given) for given, _, _ in NO_PAIRS])
+def test_what_is_no_pair(given: Any, cause: str, hint: str) -> None:
+    with pytest.raises(haulage.UsageError) as caught:
+        haulage.copy(given)
+    assert (caught.value.cause, caught.value.hint) == (cause, hint)
+
+
+def test_pairs_may_be_lists_as_json_has_them_and_come_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    pairs = [[str(tmp_path / "a"), str(tmp_path / to)] for to in "bc"]
+    assert haulage.copy(pairs).objects_done == 2
+    assert haulage.copy((tmp_path / "a", tmp_path / to) for to in "de").objects_done == 2
+    assert [(tmp_path / to).read_bytes() for to in "bcde"] == [b"a"] * 4
+
+
+def test_one_name_where_several_are_given() -> None:
+    calls: list[Callable[[Any], object]] = [
+        lambda name: haulage.sync(name, "b"),
+        lambda name: haulage.verify(name, "b"),
+        lambda name: haulage.sync("a", name),
+        lambda name: haulage.verify("a", name),
+        lambda name: haulage.copy("a", name),
+        lambda name: haulage.move("a", name),
+        lambda name: haulage.plan("a", name),
+    ]
+    for call in calls:
+        for wrong in (["a"], b"a", 3):
+            with pytest.raises(ArgumentTypeError) as caught:
+                call(wrong)
+            assert caught.value.hint == "pass a str or a Path"
+            assert f"of type {type(wrong).__name__}, and one name is expected" in caught.value.cause
+
+
+def test_a_source_among_several_that_is_no_name() -> None:
+    calls: list[Callable[..., object]] = [haulage.copy, haulage.move, haulage.plan]
+    for call in calls:
+        with pytest.raises(ArgumentTypeError) as caught:
+            call(["a", 3], "b")
+        assert caught.value.cause == "one of the sources is of type int, and names are expected"
+
+
+@pytest.mark.parametrize("option", ["include", "exclude", "files_from", "preserve"])
+def test_an_option_of_several_texts_that_is_none(option: str) -> None:
+    calls: list[Callable[..., object]] = [haulage.copy, haulage.sync, haulage.move, haulage.plan]
+    for call in calls:
+        for wrong in (b"*.nc", 3, ["*.nc", b"*.nc"]):
+            with pytest.raises(ArgumentTypeError) as caught:
+                call("a", "b", **{option: wrong})
+            assert (caught.value.object, caught.value.hint) == (option, "pass a str or a list of them")
+
+
+def test_nothing_is_removed_by_globs_that_are_none() -> None:
+    """No globs select all names, which nobody means who passes an empty list."""
+    for number in range(3):
+        haulage.put(f"mem://no-globs/{number}.nc", b"x")
+    read = iter(["*.nc"])
+    next(read)
+    nothing: tuple[Any, ...] = ([], (), read, b"*.nc", [b"*.nc"], 5)
+    for given in nothing:
+        with pytest.raises(haulage.UsageError):
+            haulage.remove("mem://no-globs/", recursive=True, include=given)
+    assert len(list(haulage.list("mem://no-globs/"))) == 3
+    some = (f"{number}.*" for number in (0, 2))
+    assert haulage.remove("mem://no-globs/", recursive=True, include=some).objects == 2
+
+
+def test_globs_may_come_one_by_one_and_not_from_an_iterator_that_was_read(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    for name in ("a.nc", "b.txt", "c.md"):
+        (tmp_path / "from" / name).write_bytes(b"x")
+    globs = (f"*.{kind}" for kind in ("nc", "txt"))
+    assert haulage.copy(tmp_path / "from", tmp_path / "to", include=globs).objects_done == 2
+    with pytest.raises(haulage.UsageError) as caught:
+        haulage.copy(tmp_path / "from", tmp_path / "to", include=globs)
+    assert caught.value.cause == "the iterator yields nothing; it may have been read already"
+    names = (name for name in ("c.md",))
+    assert haulage.copy(tmp_path / "from", tmp_path / "to", files_from=names).objects_done == 1
+
+
 def test_a_result_says_what_was_resumed(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(3 << 20))
     summary = haulage.copy(tmp_path / "a", tmp_path / "b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +32,7 @@ class Emulator:
         self, *, store: str | None = None, link: str | None = None, faults: str | None = None
     ) -> None:
         self._engine = _engine.Emulator(store=store, link=link, faults=faults)
+        self._pid = os.getpid()
 
     @property
     def endpoint(self) -> str:
@@ -77,8 +79,12 @@ class Emulator:
         return self._engine.stats()
 
     def close(self) -> None:
-        """Stop the endpoint and discard what is in memory. Safe to call more than once."""
-        self._engine.close()
+        """Stop the endpoint and discard what is in memory. Safe to call more than once.
+
+        In a forked child it does nothing: the endpoint is that of the parent.
+        """
+        if self._pid == os.getpid():
+            self._engine.close()
 
     def __enter__(self) -> Self:
         return self

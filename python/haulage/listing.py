@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from haulage import _engine
-from haulage.errors import from_engine
+from haulage.errors import UsageError, from_engine
 from haulage.events import ObjectMeta
 from haulage.options import Name, StoreOptions, takes
 from haulage.places import is_file, url_of, urls_of, without_signature
@@ -57,12 +57,22 @@ class Listing(Iterator[ObjectMeta]):
         return table_of(ObjectMeta, self)
 
 
+def _next_page(listing: _engine.Listing, url: Name, pid: int) -> dict[str, Any] | None:
+    if pid != os.getpid() and "://" in os.fspath(url):
+        # Services are asked by threads of the parent's.
+        shown = without_signature(os.fspath(url))
+        cause = "this listing was begun by the process that forked this one"
+        raise UsageError("list", shown, cause, "list it again here")
+    return listing.next_page()
+
+
 def _listed(url: Name, recursive: bool, options: StoreOptions) -> Iterator[ObjectMeta]:
     listing = _engine.Listing(url, recursive=recursive, **options)
     problems: builtins.list[dict[str, Any]] = []
+    pid = os.getpid()
     # A file is listed as a folder that holds it alone.
     of = (lambda _: os.fspath(url)) if is_file(url) else urls_of(url)
-    while (page := listing.next_page()) is not None:
+    while (page := _next_page(listing, url, pid)) is not None:
         problems += page["problems"]
         folded = [_folder(prefix, of(prefix)) for prefix in page["prefixes"]]
         found = [ObjectMeta.from_dict({**values, "url": of(values["key"])}) for values in page["objects"]]

@@ -7,7 +7,7 @@ default that the engine uses, and why.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 #: or ``mem://name/path``. URLs are ``str``: a ``pathlib.Path`` would fold their ``//``.
 Name: TypeAlias = str | PathLike[str]
 
+#: A source and its destination; a list where it comes from JSON.
+Pair: TypeAlias = tuple[Name, Name] | Sequence[Name]
+
 #: One glob, such as ``"*.nc"``, or several.
-Globs: TypeAlias = str | Sequence[str]
+Globs: TypeAlias = str | Iterable[str]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -155,7 +158,7 @@ class Options(StoreOptions, total=False):
     content_md5: bool | None
     tier: str | None
     tags: bool | None
-    preserve: str | Sequence[str] | None
+    preserve: str | Iterable[str] | None
     atomic: bool | None
     symlinks: Literal["skip", "follow"] | None
     polite: bool | None
@@ -165,7 +168,7 @@ class Options(StoreOptions, total=False):
     overwrite: Literal["if-different", "always", "never"] | None
     include: Globs | None
     exclude: Globs | None
-    files_from: str | PathLike[str] | Sequence[str] | None
+    files_from: str | PathLike[str] | Iterable[str] | None
     min_size: str | None
     max_size: str | None
     min_age: str | timedelta | None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from haulage import _engine
-from haulage.errors import NotFoundError, from_engine
+from haulage.errors import ArgumentTypeError, NotFoundError, UsageError, from_engine
 from haulage.events import Failure
 from haulage.options import Globs, Name, StoreOptions, globs, takes
 from haulage.units import counted
@@ -54,7 +54,8 @@ def remove(
             refused.
         dry_run: Remove nothing; only return what would be removed. Default ``False``.
         max_delete: Remove nothing if more objects than this would be removed. Default no limit.
-        include: Remove only names that match one of these globs; default all.
+        include: Remove only names that match one of these globs; default all. It may not be empty: no globs
+            would mean all names.
         exclude: Keep names that match one of these globs; default none.
         check: Raise if objects could not be removed. With ``False``, check ``failures`` yourself.
         options: See :class:`~haulage.transfer.StoreOptions`.
@@ -72,11 +73,27 @@ def remove(
         recursive=recursive,
         dry_run=dry_run,
         max_delete=max_delete,
-        include=globs(include),
-        exclude=globs(exclude),
+        include=_globs("include", include),
+        exclude=_globs("exclude", exclude),
         **options,
     )
     return _told(removed, check)
+
+
+def _globs(option: str, given: Globs | None) -> list[str]:
+    """Return globs as the engine takes them."""
+    if given is None:
+        return []
+    several = not isinstance(given, (bytes, bytearray, memoryview)) and isinstance(given, Iterable)
+    found: list[Any] = globs(given) if several else [given]
+    for text in found:
+        if not isinstance(text, str):
+            cause = f"text is expected, and there is something of type {type(text).__name__}"
+            raise ArgumentTypeError("remove", option, cause, "pass a str or a list of them")
+    if option == "include" and not found:
+        cause = "there is no glob in it, and without any all names would be removed"
+        raise UsageError("remove", option, cause, "leave it out to remove all names")
+    return found
 
 
 @takes(StoreOptions)

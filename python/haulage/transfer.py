@@ -8,14 +8,20 @@ from typing import Unpack
 
 from haulage import _engine
 from haulage.events import PlanReport, Progress, Summary
-from haulage.job import Job as Job, sources
+from haulage.job import Job as Job, for_engine, name, sources
 from haulage.listing import Listing as Listing, list as list, stat as stat
-from haulage.options import Name as Name, Options as Options, StoreOptions as StoreOptions, takes
+from haulage.options import (
+    Name as Name,
+    Options as Options,
+    Pair,
+    StoreOptions as StoreOptions,
+    takes,
+)
 
 
 @takes(Options)
 def copy(
-    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    src: Name | Iterable[Name] | Iterable[Pair],
     dst: Name | None = None,
     *,
     check: bool = True,
@@ -36,9 +42,9 @@ def copy(
     10
 
     Args:
-        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples, or an
-            Arrow or pandas table with the columns ``source`` and ``destination``. All pairs are passed to the
-            engine in one call; a million of them is fine. :func:`read_pairs` reads them from a file.
+        src: One name, several names, or, without ``dst``, pairs of source and destination: tuples or lists,
+            or an Arrow or pandas table with the columns ``source`` and ``destination``. All pairs are passed
+            to the engine in one call; a million of them is fine. :func:`read_pairs` reads them from a file.
         dst: The destination.
         check: Raise if objects failed. With ``False``, check the summary yourself.
         on_progress: Called with a sample about five times a second, in this thread.
@@ -172,7 +178,8 @@ def plan(src: Name | Iterable[Name], dst: Name, **options: Unpack[Options]) -> P
     Raises:
         HaulageError: Invalid options, or no access to the source or the destination.
     """
-    return PlanReport.from_dict(_engine.plan(sources(src), dst, **options))
+    dst = name(dst, "destination")
+    return PlanReport.from_dict(_engine.plan(sources(src), dst, **for_engine(options)))
 
 
 def read_pairs(path: Name) -> builtins.list[tuple[str, str]]:

@@ -102,7 +102,7 @@ def test_a_shard_that_is_replaced_or_removed_here_is_read_anew(place: Place) -> 
     """Parts of it come from what is kept, so this has to learn of it, whichever store wrote."""
     url = place.url("own.zarr")
 
-    def made(store: ZarrStore) -> zarr.Array:
+    def made(store: ZarrStore) -> Any:
         kind: Any = {"shape": (100,), "shards": (100,), "chunks": (10,), "dtype": "i4"}
         return zarr.create_array(store, **kind, overwrite=True)
 
@@ -110,7 +110,7 @@ def test_a_shard_that_is_replaced_or_removed_here_is_read_anew(place: Place) -> 
     old = made(store)
     old[:] = 1
     assert old[:5].tolist() == [1] * 5
-    written = zarr.open_array(other, mode="r+")
+    written: Any = zarr.open_array(other, mode="r+")
     written[:] = 2
     assert old[:5].tolist() == [2] * 5
     new = made(store)
@@ -131,7 +131,7 @@ def test_a_shard_that_was_written_while_it_was_opened_is_not_kept() -> None:
             assert go_on.wait(10)
         return version
 
-    shards = Shards(opened)
+    shards: Any = Shards(opened)
     with ThreadPoolExecutor(1) as threads:
         slow = threads.submit(shards.get, "c/z/c/0", is_index=True)
         assert opening.wait(10)

@@ -115,7 +115,7 @@ def test_a_real_job_that_a_slow_pipe_feeds(
     endpoint = start_emulator(store="null", link="rtt=10ms")
     haul = haul_at(endpoint)
     slow = "for n in $(seq 12); do head -c 200000 /dev/zero; sleep 0.15; done"
-    copy = [HAUL, "cp", "-", endpoint.container().az("slow"), "--record", "run.parquet"]
+    copy = [str(HAUL), "cp", "-", endpoint.container().az("slow"), "--record", "run.parquet"]
     with subprocess.Popen(["sh", "-c", slow], stdout=subprocess.PIPE) as pipe:
         subprocess.run(copy, check=True, stdin=pipe.stdout, env=haul.env, cwd=tmp_path, timeout=60)
     cause = explain(tmp_path / "run.parquet").whole.cause

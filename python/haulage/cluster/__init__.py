@@ -30,10 +30,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage import _engine
 from haulage.bar import shown
-from haulage.cluster.places import cluster, refuse_secrets
+from haulage.cluster.places import cluster, count_of, refuse_secrets
 from haulage.cluster.starting import Starting
-from haulage.errors import UsageError
 from haulage.events import Progress, Summary
+from haulage.job import for_engine, name, pairs, sources
+from haulage.options import Pair
 from haulage.transfer import Job, Name, Options
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ __all__ = ["copy", "start", "start_sync", "sync"]
 
 
 def copy(
-    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    src: Name | Iterable[Name] | Iterable[Pair],
     dst: Name | None = None,
     *,
     client: Client | None = None,
@@ -89,7 +90,7 @@ def copy(
 
 
 def start(
-    src: Name | Iterable[Name] | Iterable[tuple[Name, Name]],
+    src: Name | Iterable[Name] | Iterable[Pair],
     dst: Name | None = None,
     *,
     client: Client | None = None,
@@ -111,14 +112,14 @@ def start(
         listen: Keep events for ``events()``; you must then read them.
         options: As for :func:`copy`.
     """
-    given: list[Any] = [src] if isinstance(src, (str, PathLike)) else list(src)
-    if dst is None and (not given or isinstance(src, (str, PathLike))):
-        raise UsageError("copy", "dst", "no destination", "pass dst, or a list of (source, destination)")
-    sources, pairs = ([], given) if dst is None else (given, [])
-    named = [*sources, *(name for pair in pairs if isinstance(pair, tuple) for name in pair), dst or ""]
+    given = [] if dst is None else sources(src)
+    paired = pairs(src) if dst is None else []
+    into = None if dst is None else name(dst, "destination")
+    settled = for_engine(options)
+    named = [*given, *(one for pair in paired for one in pair), into or ""]
     return _started(
         "copy",
-        lambda: _engine.coordinate(sources, dst, pairs, listen, **options),
+        lambda: _engine.coordinate(given, into, paired, listen, **settled),
         [*named, options.get("log") or ""],
         {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes},
     )
@@ -210,10 +211,12 @@ def start_sync(
         options: As for :func:`sync`.
     """
     most = None if max_delete is None else str(max_delete)
+    src, dst = name(src, "source"), name(dst, "destination")
+    settled = for_engine(options)
     return _started(
         "sync",
         lambda: _engine.coordinate_sync(
-            src, dst, listen, delete=delete, max_delete=most, allow_empty=allow_empty, **options
+            src, dst, listen, delete=delete, max_delete=most, allow_empty=allow_empty, **settled
         ),
         [src, dst, options.get("log") or ""],
         {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes},
@@ -223,19 +226,19 @@ def start_sync(
 def _started(
     operation: str,
     coordinate: Callable[[], tuple[_engine.Job, _engine.Coordinator]],
-    names: list[Any],
+    named: list[Any],
     where: dict[str, Any],
 ) -> Job:
     from haulage.cluster.driver import drive
 
     # As with the bar of the job: scripts stay quiet.
-    nodes = where["nodes"]
+    nodes = where["nodes"] = None if where["nodes"] is None else count_of(where["nodes"])
     told = Starting(nodes, sys.stderr) if nodes and shown(None, operation) is not None else None
     place = cluster(**where)
     with place as opened:
         if told is not None:
             told.started()
-        refuse_secrets(opened, names)
+        refuse_secrets(opened, named)
         engine, coordinator = coordinate()
         held = place.pop_all()
 
@@ -244,4 +247,5 @@ def _started(
             drive(coordinator, opened)
 
     threading.Thread(target=run, name="haulage-nodes", daemon=True).start()
-    return Job(engine, operation)
+    # It runs already, and from now on belongs to this process.
+    return Job(engine, operation).start()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from haulage.cluster.driver import drive as carry, fail
 from haulage.cluster.places import cluster, refuse_secrets
 from haulage.cluster.starting import Starting
+from haulage.errors import CancelledError
 
 if TYPE_CHECKING:
     from haulage._engine import Coordinator
@@ -34,10 +35,20 @@ def drive(
     warnings.simplefilter("ignore")
     try:
         told = None if nodes is None or quiet else Starting(nodes, sys.stderr)
-        with cluster(scheduler=scheduler, scheduler_file=scheduler_file, nodes=nodes) as client:
+        # The process ends only when this thread has: a job that is stopped has to stop the waiting too.
+        place = cluster(
+            scheduler=scheduler,
+            scheduler_file=scheduler_file,
+            nodes=nodes,
+            stopped=lambda: coordinator.phase() in ("stop", "ended"),
+        )
+        with place as client:
             if told is not None:
                 told.started()
             refuse_secrets(client, coordinator.urls())
             carry(coordinator, client)
+    except CancelledError:
+        # The job was stopped while the scheduler was waited for, and knows that.
+        pass
     except Exception as error:  # the job must hear of it, whatever it is
         fail(coordinator, error)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import logging
+import operator
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing import resource_tracker
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from haulage.cluster.connecting import address_in, connect
 from haulage.cluster.scheduler import address_of
-from haulage.errors import ConnectionLostError, NotFoundError, UnsupportedError, UsageError
+from haulage.errors import ArgumentTypeError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
-
-#: A scheduler that does not answer for so long is not there.
-CONNECT_SECONDS = 10
 
 #: Parameters of a URL that are as good as a key.
 SECRETS = {"sig", "x-amz-signature", "x-amz-security-token", "x-amz-credential"}
@@ -52,14 +50,23 @@ def cluster(
     scheduler: str | None = None,
     scheduler_file: str | PathLike[str] | None = None,
     nodes: int | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Place:
     """Connect to the one cluster that is named, or start one on this machine.
 
+    Args:
+        client: A client of it.
+        scheduler: The address of its scheduler.
+        scheduler_file: The file that holds that address.
+        nodes: How many nodes to start here.
+        stopped: Asked many times a second, while the scheduler is waited for, whether to give up.
+
     Raises:
-        UsageError: Not exactly one is named.
+        UsageError: Not exactly one is named, or what is named cannot be one.
         UnsupportedError: Dask is not installed.
         NotFoundError: There is no such file.
-        ConnectionLostError: The scheduler does not answer.
+        ConnectionLostError: The scheduler does not answer, or is not one.
+        CancelledError: ``stopped`` said so.
     """
     named = {"client": client, "scheduler": scheduler, "scheduler_file": scheduler_file, "nodes": nodes}
     given = [name for name, value in named.items() if value is not None]
@@ -68,53 +75,68 @@ def cluster(
         raise UsageError(
             "run", "nodes", cause, "give exactly one of client, scheduler, scheduler_file, nodes"
         )
-    if client is not None:
-        return Place(client, ExitStack())
     try:
-        from distributed import Client as Connect, LocalCluster
-        from distributed.security import Security
+        from distributed import Client as Connect
     except ModuleNotFoundError as error:
         hint = "pip install 'haulage[cluster]'"
         raise UnsupportedError("run", "nodes", f"the package {error.name} is missing", hint) from None
-    stack = ExitStack()
+    if client is not None:
+        if not isinstance(client, Connect):
+            cause = f"the client is of type {type(client).__name__}, and one of Dask is expected"
+            hint = "pass distributed.Client(...); for an address, pass scheduler="
+            raise ArgumentTypeError("run", "client", cause, hint)
+        return Place(client, ExitStack())
     if nodes is not None:
-        if nodes < 1:
-            raise UsageError("run", "nodes", "there must be at least one", "write a number from 1")
-        with _deaf_to_ctrl_c():
-            local = LocalCluster(
-                n_workers=nodes,
-                # The next shard is taken in while the last requests of the one before come to their end.
-                threads_per_worker=2,
-                processes=True,
-                protocol="tls://",
-                # Others on this machine must not reach it: whoever does can run code.
-                security=Security.temporary(),
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                # Bytes in flight are bounded by the engine; nothing is kept.
-                memory_limit=0,
-                # What Dask prints of processes that end is for nobody: the job says what failed.
-                silence_logs=logging.CRITICAL,
-                preload=["haulage.cluster.quiet"],
-            )
-            stack.enter_context(local)
-        return Place(stack.enter_context(Connect(local)), stack)
+        return _of_this_machine(count_of(nodes))
     if scheduler_file is not None:
-        shown = fspath(scheduler_file)
-        if not Path(shown).exists():
-            hint = f"start one with: dask scheduler --scheduler-file {shown}"
-            raise NotFoundError("connect", shown, "there is no such file", hint)
-        where = {"scheduler_file": shown}
-    else:
-        shown = str(scheduler)
-        where = {"address": shown}
+        scheduler = address_in(scheduler_file)
+    assert scheduler is not None
+    stack = ExitStack()
+    return Place(stack.enter_context(connect(scheduler, stopped)), stack)
+
+
+def count_of(nodes: Any) -> int:
+    """Return a number of nodes.
+
+    Raises:
+        UsageError: It is none.
+    """
+    hint = "write a number from 1"
     try:
-        connected = Connect(**where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        hint = "is the scheduler running? dask scheduler starts one"
-        cause = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConnectionLostError("connect", shown, cause, hint) from None
-    return Place(stack.enter_context(connected), stack)
+        count = operator.index(nodes)
+    except TypeError:
+        cause = f"their number is of type {type(nodes).__name__}, and a whole number is expected"
+        raise ArgumentTypeError("run", "nodes", cause, hint) from None
+    if count < 1:
+        raise UsageError("run", "nodes", "there must be at least one", hint)
+    return count
+
+
+def _of_this_machine(nodes: int) -> Place:
+    """Start a cluster of processes here; it ends with its place."""
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    stack = ExitStack()
+    with _deaf_to_ctrl_c():
+        local = LocalCluster(
+            n_workers=nodes,
+            # The next shard is taken in while the last requests of the one before come to their end.
+            threads_per_worker=2,
+            processes=True,
+            protocol="tls://",
+            # Others on this machine must not reach it: whoever does can run code.
+            security=Security.temporary(),
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            # Bytes in flight are bounded by the engine; nothing is kept.
+            memory_limit=0,
+            # What Dask prints of processes that end is for nobody: the job says what failed.
+            silence_logs=logging.CRITICAL,
+            preload=["haulage.cluster.quiet"],
+        )
+        stack.enter_context(local)
+    return Place(stack.enter_context(Client(local)), stack)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What failed and was tried again while a question was under way, for when its time is over.
 
-The engine tells of attempts in words only, the same that ``haul -v`` shows; their kind is read from these
+The engine describes attempts in words only, the same that ``haul -v`` shows; their kind is read from these
 words here, and nowhere else. ``tests/test_doctor_attempts.py`` compares the words with those of the engine.
 """
 
