@@ -150,8 +150,10 @@ def test_nothing_is_removed_by_globs_that_are_none() -> None:
     next(read)
     nothing: tuple[Any, ...] = ([], (), read, b"*.nc", [b"*.nc"], 5)
     for given in nothing:
-        with pytest.raises(haulage.UsageError):
+        with pytest.raises(haulage.UsageError) as refused:
             haulage.remove("mem://no-globs/", recursive=True, include=given)
+        hints = ("leave it out to remove all names", "pass a str or a list of them")
+        assert refused.value.hint in hints
     assert len(list(haulage.list("mem://no-globs/"))) == 3
     some = (f"{number}.*" for number in (0, 2))
     assert haulage.remove("mem://no-globs/", recursive=True, include=some).objects == 2
