@@ -157,6 +157,18 @@ def test_one_changed_cell_is_found_and_rows_that_are_not_on_both_sides(
     ]
 
 
+def test_a_receipt_stands_for_its_backup_when_it_is_restored(own: TableEndpoint, tmp_path: Path) -> None:
+    table, again = fresh(), at(own, fresh())
+    put(own, table, entities(300), tmp_path)
+    _, receipt = backup(at(own, table), tmp_path / "b.parquet")
+    restore = [str(HAUL), "table", "restore", str(receipt), again]
+    subprocess.run(restore, check=True, env=clean_environment(tmp_path), stdout=subprocess.DEVNULL)
+    assert verify(at(own, table), again).same
+    said = json.loads(receipt.read_text())
+    receipt.write_text(json.dumps({**said, "rows": 299}))
+    assert subprocess.run(restore, check=False, env=clean_environment(tmp_path)).returncode == 5
+
+
 def test_a_backup_that_was_changed_is_not_what_its_receipt_says(own: TableEndpoint, tmp_path: Path) -> None:
     table = fresh()
     put(own, table, entities(300), tmp_path)

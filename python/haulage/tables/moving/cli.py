@@ -375,8 +375,11 @@ def backup(table: str, path: str, **given: Any) -> int:
 @click.option("--no-verify", is_flag=True, help="Do not read the table again to compare it.")
 @_reach
 def restore(path: str, table: str, **given: Any) -> int:
-    """Write the backup FILE.parquet to TABLE, which is made where none is, and prove that it is there."""
-    options = _options(given)
+    """Write the backup FILE.parquet to TABLE, which is made where none is, and prove that it is there.
+
+    The receipt of a backup stands for it, and is compared with it first.
+    """
+    options, path = _options(given), operations.behind_receipt(path)
     with _shown("restore", given["quiet"]) as progress:
         done = operations.import_table(path, table, create=True, on_progress=progress, **options)
     code = _tell_import(done, given["as_json"])

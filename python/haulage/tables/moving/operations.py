@@ -222,7 +222,7 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
                 )
                 raise UsageError("verify", name, "CSV says no types", hint)
             files.check_whole(path)
-    first, second = _behind_receipt(first), _behind_receipt(second)
+    first, second = behind_receipt(first), behind_receipt(second)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(first, second, scratch, **options)
     found["differences"] = [Difference(**one) for one in found["differences"]]
@@ -315,7 +315,7 @@ def backup(
     return exported, receipt
 
 
-def _behind_receipt(text: str) -> str:
+def behind_receipt(text: str) -> str:
     """Return the backup that a receipt is of, if it is what the receipt says; any other name as it is."""
     if not text.endswith(RECEIPT):
         return text
