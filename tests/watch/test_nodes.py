@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import trees
 import workers
-from command import Haul
+from command import HAUL, Haul
 from endpoints import Endpoint
 
 #: How soon `haul watch` must show that a node is gone, in seconds.
@@ -38,11 +39,14 @@ def test_the_outcomes_of_a_killed_node_stay_and_it_is_shown_within_five_seconds(
 ) -> None:
     container = azurite.container().az()
     haul = Haul(tmp_path, azurite.env)
-    tree = trees.make(tmp_path / "tree", files=4000, size=2000)
+    tree = trees.make(tmp_path / "tree", files=3300, size=2000)
     log, kept, again = f"{container}log", tmp_path / "rows.csv", tmp_path / "again.csv"
-    with workers.cluster(tmp_path / "cluster", 8, azurite.env) as own:
-        words = ["cp", str(tree), f"{container}data/", "--log", log, "--cap", "16mbit", "--json"]
-        job = haul.start(*words, "--scheduler", own.address)
+    # Into a file: a pipe that nobody reads is full soon, and then the job waits.
+    told = tmp_path / "told.jsonl"
+    with workers.cluster(tmp_path / "cluster", 8, azurite.env) as own, told.open("wb") as output:
+        words = ["cp", str(tree), f"{container}data/", "--log", log, "--cap", "4mbit", "--json"]
+        command = [str(HAUL), *words, "--scheduler", own.address]
+        job = subprocess.Popen(command, stdout=output, stderr=output, env=haul.env, cwd=tmp_path)
         watching = haul.start("watch", log, "--csv", str(kept), "--quiet")
 
         def copied_by(node: str) -> set[str]:
@@ -54,10 +58,11 @@ def test_the_outcomes_of_a_killed_node_stay_and_it_is_shown_within_five_seconds(
         gone = {"silent", "node_lost"}
         until(lambda: any(row["event"] in gone and "node-3" in str(row) for row in rows(kept)), SHOWN)
         before = copied_by("node-3")
-        said, _ = job.communicate(timeout=90)
+        job.wait(timeout=90)
         watching.communicate(timeout=90)
     assert job.returncode == 0
-    summary = json.loads(said.splitlines()[-1])
+    summaries = [line for line in told.read_text().splitlines() if '"event":"summary"' in line]
+    summary = json.loads(summaries[-1])
     # What the killed node had copied and not told is found at the destination.
     assert summary["objects_done"] + summary["objects_skipped"] == summary["objects_total"]
     objects = [row for row in rows(kept) if row["event"] == "object"]
