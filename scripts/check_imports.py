@@ -105,7 +105,7 @@ PYTHON_MAY = {
     "ranges": {"_engine", "errors", "options", "places"},
     "reach": {"_engine", "options"},
     "decisions": {"_engine"},
-    "removal": {"_engine", "errors", "events", "options", "transfer", "units"},
+    "removal": {"_engine", "errors", "events", "job", "options", "transfer", "units"},
     "emulator": {"_engine", "errors"},
     "filesystem": CORE | {"_engine"},
     "lab": CORE | {"__init__", "_engine"},

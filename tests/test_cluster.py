@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import signal
 import subprocess
@@ -69,9 +68,7 @@ def haul(tmp_path: Path, environment: dict[str, str]) -> Haul:
 
 @pytest.fixture
 def container(haul: Haul) -> str:
-    name = f"c{random.SystemRandom().getrandbits(64):x}"
-    haul("mb", f"az://{name}")
-    return f"az://{name}"
+    return workers.new_container(haul)
 
 
 def down(haul: Haul, container: str) -> Path:

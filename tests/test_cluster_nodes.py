@@ -30,9 +30,7 @@ def haul(tmp_path: Path, environment: dict[str, str]) -> Haul:
 
 @pytest.fixture
 def container(haul: Haul) -> str:
-    name = f"az://{haul.folder.name[-40:].lower().replace('_', '-').strip('-')}"
-    haul("mb", name)
-    return name
+    return workers.new_container(haul)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import random
 import re
 import signal
 import time
@@ -18,6 +17,7 @@ from distributed.comm import CommClosedError
 
 import haulage
 import trees
+import workers
 from command import Haul
 from haulage.cluster import places
 from haulage.cluster.starting import Starting
@@ -43,9 +43,7 @@ def haul(tmp_path: Path, emulator: haulage.Emulator) -> Haul:
 
 @pytest.fixture
 def container(haul: Haul) -> str:
-    name = f"c{random.SystemRandom().getrandbits(64):x}"
-    haul("mb", f"az://{name}")
-    return f"az://{name}"
+    return workers.new_container(haul)
 
 
 def test_what_starts_nodes_is_quiet_if_told_to_be(haul: Haul) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from distributed import Client
 
-from command import clean_environment
+from command import Haul, clean_environment
 
 DASK = Path(sys.executable).parent / "dask"
 
@@ -100,6 +101,13 @@ def cluster(folder: Path, workers: int, environment: Mapping[str, str] = {}) -> 
         yield own
     finally:
         own.close()
+
+
+def new_container(haul: Haul) -> str:
+    """Return the URL of a new container, of a name that no other test has."""
+    url = f"az://c{random.SystemRandom().getrandbits(64):x}"
+    haul("mb", url)
+    return url
 
 
 def inside(folder: Path) -> set[int]:

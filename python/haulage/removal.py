@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from haulage import _engine
-from haulage.errors import ArgumentTypeError, NotFoundError, UsageError, from_engine
+from haulage.errors import NotFoundError, UsageError, from_engine
 from haulage.events import Failure
+from haulage.job import for_engine
 from haulage.options import Globs, Name, StoreOptions, globs, takes
 from haulage.units import counted
 
@@ -82,15 +83,8 @@ def remove(
 
 def _globs(option: str, given: Globs | None) -> list[str]:
     """Return globs as the engine takes them."""
-    if given is None:
-        return []
-    several = not isinstance(given, (bytes, bytearray, memoryview)) and isinstance(given, Iterable)
-    found: list[Any] = globs(given) if several else [given]
-    for text in found:
-        if not isinstance(text, str):
-            cause = f"text is expected, and there is something of type {type(text).__name__}"
-            raise ArgumentTypeError("remove", option, cause, "pass a str or a list of them")
-    if option == "include" and not found:
+    found = globs(for_engine({option: given})[option])
+    if option == "include" and given is not None and not found:
         cause = "there is no glob in it, and without any all names would be removed"
         raise UsageError("remove", option, cause, "leave it out to remove all names")
     return found

@@ -124,8 +124,8 @@ impl RowsIn {
             Reader::Arrow(reader) => reader.next(),
             Reader::Json(_) => return self.lines(),
         };
-        let odd = |error| odd(&self.name, error);
-        let Some(batch) = batch.map(|batch| batch.and_then(written_out)).transpose().map_err(odd)? else {
+        let batch = batch.map(|batch| batch.and_then(written_out)).transpose();
+        let Some(batch) = batch.map_err(|error| odd(&self.name, error))? else {
             return Ok(None);
         };
         let first = self.number;

@@ -22,11 +22,7 @@ fn written(object: &ObjectRecord) -> Option<&Path> {
     let path = Path::new(&*object.destination);
     // A name that is not shown as it is cannot be looked for.
     let is_file = path.is_absolute() && !object.destination.contains(char::REPLACEMENT_CHARACTER);
-    (is_file && claims(object)).then_some(path)
-}
-
-fn claims(object: &ObjectRecord) -> bool {
-    matches!(object.outcome, Outcome::Copied | Outcome::Skipped)
+    (is_file && matches!(object.outcome, Outcome::Copied | Outcome::Skipped)).then_some(path)
 }
 
 fn is_here(path: &Path) -> bool {
