@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import socket
+import socketserver
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -102,3 +104,39 @@ def gateway(endpoint: Endpoint) -> Iterator[tuple[Gateway, str]]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def relay(target: str, before: Callable[[bytes], None]) -> Iterator[str]:
+    """Pass bytes on to `target`, an http URL; `before` sees what a client sends before that goes on."""
+    host, _, port = target.rpartition("/")[2].partition(":")
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection((host, int(port))) as service:
+                back = threading.Thread(target=carry, args=(service, self.request, lambda _: None))
+                back.start()
+                carry(self.request, service, before)
+                back.join()
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def carry(source: socket.socket, sink: socket.socket, before: Callable[[bytes], None]) -> None:
+    """Pass on what comes until nothing more does."""
+    try:
+        while data := source.recv(65536):
+            before(data)
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        # Either side may cut a connection whenever it likes.
+        pass

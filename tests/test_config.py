@@ -132,6 +132,43 @@ def test_a_flag_goes_before_a_variable_and_that_before_the_file(haul: Haul, conf
     assert "\\n" not in text
 
 
+def test_endpoints_are_shown_without_what_lets_anybody_in(haul: Haul, config: Path) -> None:
+    secret = "hushhushhush"
+    haul.secrets.append(secret)
+    write(
+        config,
+        f'[defaults]\nendpoint = "https://u:{secret}@h/acc"\n'
+        f'[remotes.w1]\nurl = "az://c"\nendpoint = "http://u:{secret}@h:1/acc"\n',
+    )
+    haul.env["AWS_ENDPOINT_URL"] = f"http://user:{secret}@127.0.0.1:21000"
+    haul.env["AZURE_STORAGE_ENDPOINT"] = f"https://x.example/acc?sv=1&sig={secret}"
+    told = shown(haul)
+    assert told["remotes"][0]["endpoint"] == "http://(not shown)@h:1/acc"
+    assert {one["variable"]: one["value"] for one in told["credentials"]} == {
+        "AWS_ENDPOINT_URL": "http://(not shown)@127.0.0.1:21000",
+        "AZURE_STORAGE_ENDPOINT": "https://x.example/acc",
+    }
+    assert "(not shown)@h/acc" in haul("config", "show").text
+
+
+def test_an_object_that_a_default_leaves_out_is_not_silently_kept(haul: Haul, config: Path) -> None:
+    with haulage.Emulator() as emulator:
+        haul.env["AZURE_STORAGE_CONNECTION_STRING"] = emulator.connection_string
+        write(config, '[defaults]\nexclude = ["*.tmp"]\n')
+        haul("mb", "az://box")
+        (haul.folder / "x.tmp").write_bytes(b"x")
+        haul("cp", "x.tmp", "az://box/d/x.tmp")
+        for words in ([], ["-r"]):
+            said = haul("rm", *words, "az://box/d/x.tmp", code=2)
+            assert "--include and --exclude, or their defaults, leave it out" in said.stderr
+            assert said.hints == {
+                "haul config show lists the defaults; --exclude with another glob goes before them"
+            }
+        assert haul("ls", "-r", "az://box").text.endswith("d/x.tmp\n")
+        haul("rm", "az://box/d/x.tmp", "--exclude", "none")
+        haul("ls", "-r", "az://box/d/", code=4)
+
+
 def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config: Path) -> None:
     write(config, "[profiles.office]\nconcurrency = 0\n")
     (haul.folder / "a").write_bytes(b"a")

@@ -14,8 +14,8 @@ import endpoints
 import trees
 from careless_store import Store, careless_store
 from command import Haul
-from endpoints import Endpoint
-from gateway import gateway
+from endpoints import Container, Endpoint
+from gateway import gateway, relay
 from sides import STORES, contents, fill, place
 
 
@@ -29,9 +29,9 @@ def test_a_move_between_two_names_of_one_place_deletes_nothing(haul: Haul, emula
     container, sas = emulator.container(), emulator.sas()
     haul("cp", fill(haul.folder / "made", {"a": b"1", "b/c": b"22"}), container.az())
     with gateway(emulator) as (_, url):
-        went = haul("mv", container.url("", sas), f"{url}/{container.name}/?{sas}", "--json")
-    assert (went.summary["objects_skipped"], went.summary["objects_deleted"]) == (2, 0)
-    assert "may be the same object" in went.summary["warnings"][-1]
+        went = haul("mv", container.url("", sas), f"{url}/{container.name}/?{sas}", "--json", code=2)
+    assert (went.summary["objects_failed"], went.summary["objects_deleted"]) == (2, 0)
+    assert all("may be the same object" in failure["cause"] for failure in went.summary["failures"])
     assert len(contents(haul, container.az())) == 2
 
 
@@ -68,6 +68,55 @@ def test_a_move_deletes_what_is_proven_and_nothing_else(
         haul("ls", "-r", here, code=4)
     if store == to == "azure":
         assert went.summary["bytes_by_service"] >= 9_000_000
+
+
+def copied_within_its_second(haul: Haul, container: Container, here: Path, there: str) -> bool:
+    """Copy files, as a move does that is interrupted; whether one was written in the second of its copy."""
+    for path in here.iterdir():
+        os.utime(path)
+    haul("cp", here, there)
+    seconds = {Path(blob.name).name: blob.last_modified.timestamp() for blob in container.client.list_blobs()}
+    return any(int(path.stat().st_mtime) == int(seconds[path.name]) for path in here.iterdir())
+
+
+@pytest.mark.parametrize("to", ["azure", "s3"])
+def test_a_move_of_files_that_are_a_moment_old_is_resumed(haul: Haul, emulator: Endpoint, to: str) -> None:
+    """Those that were copied within the second in which they were written stayed, with exit code 0."""
+    files = {f"{n}": b"%d" % n * 2_000 for n in range(40)} | {"empty": b""}
+    container = emulator.container()
+    here, there = fill(haul.folder / "here", files), place(to, container, haul.folder, "there")
+    assert any(copied_within_its_second(haul, container, here, there) for _ in range(9))
+    went = haul("mv", here, there, "--json")
+    assert (went.summary["objects_deleted"], went.summary["objects_skipped"]) == (41, 41)
+    assert (trees.contents(here), contents(haul, there)) == ({}, files)
+
+
+def test_what_may_be_one_object_fails(haul: Haul, emulator: Endpoint) -> None:
+    """As large and as old as the object, but not what it was made from: it stayed, with exit code 0."""
+    container = emulator.container()
+    container.client.upload_blob("a", b"old")
+    here = fill(haul.folder / "here", {"a": b"new"})
+    changed = container.client.get_blob_client("a").get_blob_properties().last_modified.timestamp()
+    os.utime(here / "a", (changed, changed))
+    went = haul("mv", here, container.az(), "--json", code=2)
+    assert went.hints == {"if there are two copies indeed, delete this one yourself"}
+    assert trees.contents(here) == {"a": b"new"}
+
+
+def test_an_object_that_is_replaced_as_it_is_deleted_stays(haul: Haul, emulator: Endpoint) -> None:
+    """Between the look at its version and its deletion lay a round trip."""
+    container = emulator.container()
+    container.client.upload_blob("f", b"old")
+
+    def replace(head: bytes) -> None:
+        if head.startswith(b"DELETE "):
+            container.client.upload_blob("f", b"newest", overwrite=True)
+
+    with relay(endpoints.by_s3(emulator).url, replace) as url:
+        went = haul("mv", f"s3://{container.name}/f", "back/", "--endpoint", url, "--json", code=6)
+    assert went.hints == {"run the same command again"}
+    assert container.contents() == {"f": b"newest"}
+    assert trees.contents(haul.folder / "back") == {"f": b"old"}
 
 
 def test_a_move_onto_itself_is_refused_and_what_fails_stays(haul: Haul, emulator: Endpoint) -> None:

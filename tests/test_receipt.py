@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,23 @@ def test_a_receipt_of_one_object_and_of_a_download(haul: Haul, container: Contai
     (haul.folder / "back" / "renamed").write_bytes(b"two")
     haul("verify", "down.jsonl", "back/", code=5)
     haul("verify", "down.jsonl", "back/", "--deep", code=5)
+
+
+def test_a_receipt_of_a_job_that_failed_in_part_vouches_for_no_more(haul: Haul, container: Container) -> None:
+    """Who trusted it deleted the source with what was not in it."""
+    for name in ("a", "b"):
+        container.client.upload_blob(name, name.encode())
+    (haul.folder / "back" / "a" / "in-the-way").mkdir(parents=True)
+    haul("cp", container.az(), "back/", "--receipt", "part.jsonl", code=1)
+    shutil.rmtree(haul.folder / "back" / "a")
+    for words in ([], ["--deep"]):
+        went = haul("verify", "part.jsonl", "back/", *words, "--json", code=1)
+        (failure,) = went.summary["failures"]
+        assert failure["cause"] == "an object of its job failed, and is not in this receipt"
+        assert went.hints == {
+            "run the copy again with --receipt until nothing fails; keep the source until then"
+        }
+        assert went.summary["objects_done"] == 1
 
 
 def test_a_receipt_of_a_stream_has_its_name(haul: Haul, container: Container) -> None:

@@ -55,9 +55,10 @@ where
     })
 }
 
-/// Runs `call` with the GIL, unless the interpreter is on its way out.
+/// Runs `call` with the GIL, unless the interpreter is on its way out. What it runs, a signal handler or a callback, may enter the
+/// engine in its turn.
 fn attached(call: impl FnOnce(Python<'_>) -> PyResult<()>) -> PyResult<()> {
-    match Python::try_attach(call) {
+    match tokio::task::block_in_place(|| Python::try_attach(call)) {
         Some(result) => result,
         None => Err(PyRuntimeError::new_err("the interpreter is shutting down")),
     }

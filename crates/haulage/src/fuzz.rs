@@ -14,7 +14,7 @@ use crate::store::{BlockId, BlockRange};
 
 /// The objects of a receipt.
 pub fn receipt(lines: &[u8]) -> Result<Vec<ReceiptObject>> {
-    receipt::read_lines(lines, "receipt")
+    receipt::read_lines(lines, "receipt").map(|receipt| receipt.objects)
 }
 
 /// A profile.

@@ -145,18 +145,27 @@ pub(crate) fn is_receipt(path: &Path) -> bool {
         && begin == MARK.as_bytes()
 }
 
-/// The objects of a receipt, by name; of a name that is there twice the last.
+/// What a receipt tells.
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    /// By name; of a name that is there twice the last.
+    pub(crate) objects: Vec<ReceiptObject>,
+    /// Objects of its job that are not in it.
+    pub(crate) failed: u64,
+}
+
+/// Reads a receipt.
 ///
 /// # Errors
 /// `Integrity` where the end is missing or tells of another number of objects: somebody has cut or changed it.
-pub(crate) fn read(path: &Path) -> Result<Vec<ReceiptObject>> {
+pub(crate) fn read(path: &Path) -> Result<Receipt> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|e| Error::from_io("read the receipt", &name, e))?;
     read_lines(BufReader::new(file), &name)
 }
 
-/// The objects of a receipt called `name`, from its lines.
-pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptObject>> {
+/// Reads a receipt called `name`, from its lines.
+pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Receipt> {
     let broken = |cause: String| {
         Error::new(ErrorKind::Integrity, "read the receipt", name, cause)
             .hint("run the copy again with --receipt to make a new one")
@@ -177,11 +186,11 @@ pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptO
     let mut sizes = objects.iter().map(|object: &ReceiptObject| object.size_bytes);
     // One that adds up to more than there are numbers was not written by us.
     let bytes = sizes.try_fold(0_u64, u64::checked_add);
-    match end {
-        Some(end) if (end.objects, Some(end.bytes)) == (objects.len() as u64, bytes) => {}
+    let failed = match end {
+        Some(end) if (end.objects, Some(end.bytes)) == (objects.len() as u64, bytes) => end.failed,
         Some(_) => return Err(broken("lines are missing or were changed".to_owned())),
         None => return Err(broken("its end is missing".to_owned())),
-    }
+    };
     // Stable: of two lines with one name the later one stays last.
     objects.sort_by(|a, b| a.name.cmp(&b.name));
     objects.dedup_by(|later, kept| {
@@ -190,7 +199,7 @@ pub(crate) fn read_lines(lines: impl BufRead, name: &str) -> Result<Vec<ReceiptO
             true
         }
     });
-    Ok(objects)
+    Ok(Receipt { objects, failed })
 }
 
 #[cfg(test)]
@@ -226,10 +235,11 @@ mod tests {
             writer.add(object(name, size)).unwrap();
         }
         assert!(!is_receipt(&path), "no final name before the end");
-        writer.finish(0).unwrap();
+        writer.finish(4).unwrap();
         assert!(is_receipt(&path));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert_eq!(read(&path).unwrap(), [object("a\n\"", 1), object("b", 3)]);
+        let read = read(&path).unwrap();
+        assert_eq!((read.objects, read.failed), (vec![object("a\n\"", 1), object("b", 3)], 4));
     }
 
     #[test]

@@ -73,18 +73,18 @@ impl Config {
 fn credentials() -> impl Iterator<Item = (&'static str, String)> {
     CREDENTIALS.into_iter().filter_map(|(name, shown)| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
-        Some((name, if shown { value } else { "set (not shown)".to_owned() }))
+        Some((name, if shown { public(name, &value) } else { "set (not shown)".to_owned() }))
     })
 }
 
 fn document(files: &Files, settings: &[Setting]) -> Value {
     let read = files.files.iter().map(|(path, there)| json!({ "path": path, "found": there }));
     let options = settings.iter().map(|Setting { name, values, source }| {
-        json!({ "option": name, "values": values.iter().map(|value| shown(name, value)).collect::<Vec<_>>(), "source": source })
+        json!({ "option": name, "values": values.iter().map(|value| public(name, value)).collect::<Vec<_>>(), "source": source })
     });
     let remotes = files.remotes.values().map(|remote| {
         json!({
-            "remote": remote.name(), "url": remote.shown_url(), "endpoint": remote.endpoint(),
+            "remote": remote.name(), "url": remote.shown_url(), "endpoint": remote.endpoint().map(|at| public("endpoint", at)),
             "credential": remote.credential(),
         })
     });
@@ -110,7 +110,7 @@ fn write(files: &Files, settings: &[Setting], lines: &mut Lines) -> Result<(), S
         lines,
         "Defaults",
         settings.iter().map(|Setting { name, values, source }| {
-            let values: Vec<_> = values.iter().map(|value| shown(name, value)).collect();
+            let values: Vec<_> = values.iter().map(|value| public(name, value)).collect();
             [name.clone(), values.join(", "), source.clone()]
         }),
     )?;
@@ -118,7 +118,8 @@ fn write(files: &Files, settings: &[Setting], lines: &mut Lines) -> Result<(), S
         lines,
         "Remotes",
         files.remotes.values().map(|remote| {
-            let way = remote.endpoint().map_or_else(String::new, |endpoint| format!(" at {endpoint}"));
+            let way =
+                remote.endpoint().map_or_else(String::new, |at| format!(" at {}", public("endpoint", at)));
             let credential = remote.credential().unwrap_or("credentials of the environment");
             [format!("{}:", remote.name()), format!("{}{way}", remote.shown_url()), credential.to_owned()]
         }),
@@ -151,13 +152,39 @@ fn table(lines: &mut Lines, heading: &str, rows: impl Iterator<Item = [String; 3
     Ok(())
 }
 
-/// A proxy may have a password.
-fn shown(name: &str, value: &str) -> String {
-    match (name, value.rsplit_once('@')) {
-        ("proxy", Some((before, host))) => {
-            let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
-            format!("{scheme}://(not shown)@{host}")
+/// What may be shown of a value: a URL may have a signature after it, and, as that of a proxy, a password within.
+fn public(name: &str, value: &str) -> String {
+    let value = public_url(value);
+    let (scheme, rest) = match value.find("://") {
+        Some(at) => value.split_at(at + 3),
+        None if name == "proxy" => ("", value),
+        None => return value.to_owned(),
+    };
+    match rest.rfind('@') {
+        // Before the host of a lake stands a container.
+        Some(host) if !scheme.starts_with("abfs") => format!("{scheme}(not shown){}", &rest[host..]),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public;
+
+    #[test]
+    fn who_asks_and_what_signs_are_not_shown() {
+        for (name, value, shown) in [
+            ("proxy", "http://me:hush@h:3128", "http://(not shown)@h:3128"),
+            ("proxy", "http://me:hu/s@h@h:3128", "http://(not shown)@h:3128"),
+            ("proxy", "me:hush@h:3128", "(not shown)@h:3128"),
+            ("proxy", "none", "none"),
+            ("AWS_ENDPOINT_URL", "http://u:hush@127.0.0.1:21000", "http://(not shown)@127.0.0.1:21000"),
+            ("AZURE_STORAGE_ENDPOINT", "https://h/acc?sv=1&sig=hush", "https://h/acc"),
+            ("endpoint", "https://u:hush@h/acc?sig=hush", "https://(not shown)@h/acc"),
+            ("remote", "abfss://box@acc.dfs.core.windows.net/x", "abfss://box@acc.dfs.core.windows.net/x"),
+            ("exclude", "*@2x.png", "*@2x.png"),
+        ] {
+            assert_eq!(public(name, value), shown);
         }
-        _ => public_url(value).to_owned(),
     }
 }

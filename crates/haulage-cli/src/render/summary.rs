@@ -142,14 +142,22 @@ fn planned(summary: &Summary) -> String {
 fn verified(summary: &Summary) -> String {
     let objects = count(summary.objects_done, "object");
     let verdict = if summary.objects_done == 1 { "is equal" } else { "are equal" };
-    let unread = summary.proofs.etag + summary.proofs.stored;
-    let how = match (unread, summary.objects_done) {
-        (0, _) => pace(summary),
-        (unread, done) => {
+    let done = summary.objects_done;
+    let how: Vec<String> =
+        [(summary.proofs.etag, "without reading"), (summary.proofs.stored, "by stored checksums")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, how)| match count < done {
+                true => format!("{} of them {how}", thousands(count)),
+                false => how.to_owned(),
+            })
+            .collect();
+    // Nobody knows the rate of what was not read on both sides.
+    let how = match how.is_empty() {
+        true => pace(summary),
+        false => {
             let size = ByteSize::new(summary.bytes_done);
-            let of_them =
-                if unread < done { format!(" {} of them", thousands(unread)) } else { String::new() };
-            format!("{size} in {}, without reading{of_them}", duration_ns(summary.elapsed_ns))
+            format!("{size} in {}, {}", duration_ns(summary.elapsed_ns), how.join(", "))
         }
     };
     format!("{objects} {verdict}, {how}")
@@ -245,11 +253,15 @@ mod tests {
         let by_receipt = |proofs| Summary { operation: "verify", proofs, ..sample() };
         assert_eq!(
             line(&by_receipt(Proofs { etag: 100, stored: 44, ..Proofs::default() })),
+            "144 objects are equal, 58.2 GiB in 3 m 20 s, 100 of them without reading, 44 of them by stored checksums"
+        );
+        assert_eq!(
+            line(&by_receipt(Proofs { etag: 144, ..Proofs::default() })),
             "144 objects are equal, 58.2 GiB in 3 m 20 s, without reading"
         );
         assert_eq!(
             line(&by_receipt(Proofs { etag: 100, crc64: 44, ..Proofs::default() })),
-            "144 objects are equal, 58.2 GiB in 3 m 20 s, without reading 100 of them"
+            "144 objects are equal, 58.2 GiB in 3 m 20 s, 100 of them without reading"
         );
         let verify = Summary {
             operation: "verify",

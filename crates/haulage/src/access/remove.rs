@@ -138,10 +138,11 @@ impl Removal {
                         }
                         None => error,
                     })?;
-                    let mut one = Spool::default();
-                    if filter.wants(Below::of(&key).name(&key)) {
-                        one.push(&key, meta.size)?;
+                    if !filter.wants(Below::of(&key).name(&key)) {
+                        return Err(not_wanted(name));
                     }
+                    let mut one = Spool::default();
+                    one.push(&key, meta.size)?;
                     one
                 };
                 found.push_back(Found { url: url.clone(), store, gate, names });
@@ -234,6 +235,7 @@ async fn whole_list(
     })?;
     let below = Below::of(key);
     let mut found = Spool::default();
+    let mut left_out = None;
     while let Some(page) = listing.next().await? {
         if let Some(problem) = page.problems.into_iter().next() {
             return Err(problem);
@@ -245,10 +247,22 @@ async fn whole_list(
                     return Err(missed);
                 }
                 found.push(&object.key, object.size)?;
+            } else if object.key == key && !filter.wants(below.name(key)) {
+                left_out = Some(object.key);
             }
         }
     }
-    Ok(found)
+    match left_out {
+        Some(_) if found.count == 0 => Err(not_wanted(without_query(url).to_owned())),
+        _ => Ok(found),
+    }
+}
+
+/// An object that was named itself and is excluded, perhaps by a configuration that nobody had in mind.
+fn not_wanted(name: String) -> Error {
+    let cause = "--include and --exclude, or their defaults, leave it out, so it was not removed";
+    Error::new(ErrorKind::Usage, "rm", name, cause)
+        .hint("haul config show lists the defaults; --exclude with another glob goes before them")
 }
 
 /// Creates the container of a URL.

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::spool::Spool;
 use crate::stage::list::Extras;
-use crate::store::{Location, Request, Store};
+use crate::store::{BlockRange, GetOptions, Hold, Location, Request, Store, Trace};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 const DELETES: usize = 64;
@@ -241,16 +241,47 @@ async fn delete_version(
                     Err(error) => deleted.and(Err(error)),
                 }
             }
-            Ok(None) | Err(_) => Err(is_one(&name, MAY_BE_ONE)),
+            Ok(None) => match store.set_aside(&key, &version).await {
+                Ok(Some(aside)) => remove_beside(aside, &name, (&**holder, &copy, size), gate).await,
+                Ok(None) => Err(is_one(&name, MAY_BE_ONE)),
+                Err(error) => gone(Err(error)),
+            },
+            Err(_) => Err(is_one(&name, MAY_BE_ONE)),
         },
     };
     Deleted { outcome, key, size }
 }
 
+/// Removes what stands aside, if its copy can still be read; else it gets its name again.
+async fn remove_beside(aside: Hold, name: &str, copy: (&dyn Store, &str, u64), gate: &Gate) -> Result<()> {
+    let (store, key, size) = copy;
+    // The last byte, from where it lies: what is known of an object may be what was true a while ago.
+    let end = BlockRange { offset: size.saturating_sub(1), len: size.min(1) };
+    let options = GetOptions { range: (size > 0).then_some(end), ..GetOptions::default() };
+    let (api, copy) = (store.api(Request::Get), store.name(key));
+    let read = through!(gate, api, copy, trace => read_all(store, key, &options, trace).await);
+    match read {
+        Ok(()) => aside.remove().await,
+        Err(error) => {
+            aside.release().await?;
+            Err(if error.kind() == ErrorKind::NotFound { is_one(name, ONE) } else { error })
+        }
+    }
+}
+
+/// Reads what is asked for, and keeps none of it.
+async fn read_all(store: &dyn Store, key: &str, options: &GetOptions, trace: &Trace) -> Result<()> {
+    let mut payload = store.get(key, options, trace).await?.payload;
+    while let Some(piece) = payload.next().await {
+        piece?;
+    }
+    Ok(())
+}
+
 /// Why an object stays of which the copy is, or may be, the object itself.
 fn is_one(name: &str, cause: &str) -> Error {
     Error::new(ErrorKind::Usage, "delete", name, cause)
-        .hint("if there are two copies indeed, delete this one with haul rm")
+        .hint("if there are two copies indeed, delete this one yourself")
 }
 
 fn gone(deleted: Result<()>) -> Result<()> {

@@ -247,6 +247,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// Takes the name from an object, if it is still this version, until it is removed or has its name again; `None` where that cannot
+    /// be done.
+    ///
+    /// # Errors
+    /// `SourceChanged` where it is another version.
+    async fn set_aside(&self, _key: &str, _etag: &str) -> Result<Option<Hold>> {
+        Ok(None)
+    }
+
     /// Removes those of these folders that are empty, in this order; nothing where folders are not there by themselves. What cannot
     /// be removed stays.
     async fn prune(&self, _folders: Vec<String>) {}

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
-use crate::receipt::{self, ReceiptObject};
+use crate::receipt::{self, Receipt, ReceiptObject};
 
 /// Names in a page.
 const PAGE: usize = 1000;
@@ -19,6 +19,8 @@ pub(crate) struct ReceiptStore {
     path: PathBuf,
     /// By name.
     objects: Arc<[ReceiptObject]>,
+    /// Objects of its job that it does not tell of.
+    failed: u64,
 }
 
 impl ReceiptStore {
@@ -27,8 +29,22 @@ impl ReceiptStore {
         if !receipt::is_receipt(path) {
             return Ok(None);
         }
-        let objects = receipt::read(path)?.into();
-        Ok(Some(Self { path: path.to_path_buf(), objects }))
+        let Receipt { objects, failed } = receipt::read(path)?;
+        Ok(Some(Self { path: path.to_path_buf(), objects: objects.into(), failed }))
+    }
+
+    /// What it cannot vouch for: objects of its job that failed.
+    pub(crate) fn gap(&self) -> Option<Error> {
+        let objects = match self.failed {
+            0 => return None,
+            1 => "an object of its job failed, and is".to_owned(),
+            failed => format!("{failed} objects of its job failed, and are"),
+        };
+        let (name, cause) = (self.path.display().to_string(), format!("{objects} not in this receipt"));
+        Some(
+            Error::new(ErrorKind::NotFound, "verify", name, cause)
+                .hint("run the copy again with --receipt until nothing fails; keep the source until then"),
+        )
     }
 
     /// The only object, where there is but one.

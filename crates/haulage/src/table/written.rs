@@ -114,9 +114,14 @@ impl<'de> serde::Deserialize<'de> for Cell<'de> {
             fn visit_i64<E>(self, value: i64) -> Result<Cell<'de>, E> {
                 Ok(Cell::Whole(value))
             }
-            fn visit_u64<E>(self, value: u64) -> Result<Cell<'de>, E> {
-                // No type of whole numbers holds more; and JavaScript writes doubles below 1e21 without a point.
-                Ok(i64::try_from(value).map_or(Cell::Double(value as f64), Cell::Whole))
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Cell<'de>, E> {
+                match i64::try_from(value) {
+                    Ok(value) => Ok(Cell::Whole(value)),
+                    // No type of whole numbers holds more; and JavaScript writes doubles below 1e21 without a point.
+                    Err(_) => as_double(value)
+                        .map(Cell::Double)
+                        .ok_or_else(|| E::custom(format!("{value} does not fit into 64 bits with a sign"))),
+                }
             }
             fn visit_f64<E>(self, value: f64) -> Result<Cell<'de>, E> {
                 Ok(Cell::Double(value))
@@ -130,6 +135,13 @@ impl<'de> serde::Deserialize<'de> for Cell<'de> {
         }
         deserializer.deserialize_any(CellVisitor)
     }
+}
+
+/// The double that such a number was written from; `None` where it is none, and would be rounded.
+fn as_double(value: u64) -> Option<f64> {
+    let double = value as f64;
+    let shortest = || format!("{double}") == value.to_string();
+    (double as u128 == u128::from(value) || shortest()).then_some(double)
 }
 
 impl<'de> Row<'de> {
@@ -232,5 +244,32 @@ fn typed<'a>(cell: &'a Cell<'_>, kind: Option<Kind>) -> Option<Option<Typed<'a>>
             Some(Some(Typed::Binary(BASE64_STANDARD.decode(&**text).ok()?)))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_is_held_or_refused_and_never_rounded() {
+        let read = |number: &str| {
+            let json = format!(r#"{{"n":{number}}}"#);
+            let row = Row::parse(json.as_bytes())?;
+            Ok::<_, String>(match row.cells[0].1 {
+                Cell::Whole(value) => value.to_string(),
+                Cell::Double(value) => format!("{value:e}"),
+                _ => unreachable!("{row:?}"),
+            })
+        };
+        assert_eq!(read("9223372036854775807").unwrap(), "9223372036854775807");
+        // As JavaScript and as others write the same double.
+        for number in ["18446744073709549568", "18446744073709550000"] {
+            assert_eq!(read(number).unwrap(), "1.844674407370955e19", "{number}");
+        }
+        assert_eq!(read("9223372036854775808").unwrap(), "9.223372036854776e18");
+        for number in ["18446744073709551615", "12345678901234567890", "9223372036854775809"] {
+            assert_eq!(read(number).unwrap_err(), format!("{number} does not fit into 64 bits with a sign"));
+        }
     }
 }

@@ -99,14 +99,9 @@ impl Objects {
             return;
         }
         let pair = &object.subject.pair;
-        if ended.reason == Some(UNCHANGED) && pair.may_be_one() {
-            let message = "not deleted, because the destination may be the same object under another name";
-            self.effects().said.push(Said::Warning(pair.source.name(), message.to_owned()));
-        } else {
-            let found_there = object.copying().is_some_and(Copying::found_there);
-            let in_doubt = found_there || pair.looks_downloaded();
-            self.effects().spare.push(Spare { pair: Arc::clone(pair), in_doubt });
-        }
+        let found_there = object.copying().is_some_and(Copying::found_there);
+        let in_doubt = found_there || pair.looks_copied();
+        self.effects().spare.push(Spare { pair: Arc::clone(pair), in_doubt });
     }
 }
 

@@ -324,7 +324,10 @@ impl Listing {
     }
 
     async fn verify_receipt(&mut self, receipt: ReceiptStore, destination: &Location) -> Result<()> {
-        let only = receipt.only();
+        let (only, gap) = (receipt.only(), receipt.gap());
+        if let Some(gap) = gap {
+            self.send(Listed::Problem(gap)).await?;
+        }
         let source = self.opener.location(Arc::new(receipt), String::new());
         match only {
             // The copy was of one object to exactly this name.

@@ -15,7 +15,7 @@ pub(super) struct Vouched(Vec<ReceiptObject>);
 impl Vouched {
     /// Reads the receipt at `path`; before the first run there is none.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        Ok(Self(if receipt::is_receipt(path) { receipt::read(path)? } else { Vec::new() }))
+        Ok(Self(if receipt::is_receipt(path) { receipt::read(path)?.objects } else { Vec::new() }))
     }
 
     /// Notes that a pair is the same where both of its ends are still the versions of the receipt.

@@ -127,7 +127,7 @@ impl Pair {
         // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
         let is_likely = |there: &ObjectMeta| {
             let as_old = there.size == meta.size && there.is_as_old(meta);
-            there.is_likely(meta) || (self.interfaces_differ() && as_old && !self.looks_downloaded())
+            there.is_likely(meta) || (self.interfaces_differ() && as_old && !self.looks_copied())
         };
         self.is_apart() && self.existing.there().is_some_and(is_likely)
     }
@@ -136,12 +136,14 @@ impl Pair {
         self.source.store.api(Request::Look) != self.destination.store.api(Request::Look)
     }
 
-    /// Whether what is there is a file with exactly the time of its object, as a download leaves it. What a gateway shows as an object
-    /// may be such a file too: only a [hold](Store::hold) tells them apart.
-    pub(crate) fn looks_downloaded(&self) -> bool {
+    /// Whether what is there has exactly the time of its source, as a copy has. What a gateway shows as an object may be a file with
+    /// this time too: only a [hold](Store::hold), or to [set it aside](Store::set_aside), tells them apart.
+    pub(crate) fn looks_copied(&self) -> bool {
+        let Some(there) = self.existing.there().filter(|_| self.interfaces_differ()) else { return false };
+        let is_file = |place: &Place| place.store.capabilities().folders;
         let given_ns = self.meta.source_modified_ns.unwrap_or(self.meta.modified_ns);
-        let is_file = self.destination.store.capabilities().folders && self.interfaces_differ();
-        is_file && self.existing.there().is_some_and(|there| there.modified_ns == given_ns)
+        (is_file(&self.destination) && there.modified_ns == given_ns)
+            || (is_file(&self.source) && there.source_modified_ns == Some(given_ns))
     }
 
     /// Whether what is `there` may be the source, if only the list of sources said more.

@@ -21,7 +21,7 @@ pub struct Hold {
 impl Hold {
     /// Gives the file at a place a second name. Blocks.
     pub(super) fn new(place: Place) -> Result<Self> {
-        let second = format!(".haul-{:016x}.held", fastrand::u64(..));
+        let second = second_name();
         match beside(&place, &second) {
             Ok(()) => Ok(Self { place, second: Some(second), aside: false }),
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK | Errno::INVAL) => {
@@ -30,6 +30,30 @@ impl Hold {
             }
             Err(error) => Err(io("hold", &place.path(), os(error))),
         }
+    }
+
+    /// Gives the file at a place a second name in place of its own. Blocks.
+    pub(super) fn aside(place: Place) -> Result<Self> {
+        let second = second_name();
+        aside(&place, &second).map_err(|e| io("delete", &place.path(), os(e)))?;
+        Ok(Self { place, second: Some(second), aside: true })
+    }
+
+    /// Removes a file that stands aside.
+    ///
+    /// # Errors
+    /// [`Io`](crate::ErrorKind::Io) where that cannot be done; it has its own name again then.
+    pub(crate) async fn remove(self) -> Result<()> {
+        blocking(move || {
+            let mut hold = self;
+            let Some(second) = hold.second.take() else { return Ok(()) };
+            let removed = hold.place.folder.remove(&second);
+            if removed.is_err() {
+                hold.second = Some(second);
+            }
+            removed.map_err(|e| io("delete", &hold.place.path(), os(e)))
+        })
+        .await
     }
 
     /// Takes the second name away: true where the file still has its own. Where it had lost that, it gets it back.
@@ -64,6 +88,10 @@ impl Drop for Hold {
         // What cannot be done is left: a name more, and nothing lost.
         let _left = self.let_go();
     }
+}
+
+fn second_name() -> String {
+    format!(".haul-{:016x}.held", fastrand::u64(..))
 }
 
 /// Gives a file this name too.
@@ -113,5 +141,26 @@ mod tests {
         assert!(hold.release().await.unwrap());
         assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_stands_aside_comes_back_unless_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f");
+        std::fs::write(&file, "the only copy").unwrap();
+        let hold = Hold::aside(place(folder.path())).unwrap();
+        assert!(!file.exists());
+        drop(hold);
+        assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
+        // Where somebody has taken its name meanwhile both stay.
+        let hold = Hold::aside(place(folder.path())).unwrap();
+        std::fs::write(&file, "another").unwrap();
+        hold.release().await.unwrap_err();
+        assert_eq!(std::fs::read(&file).unwrap(), b"another");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "a copy").unwrap();
+        Hold::aside(place(folder.path())).unwrap().remove().await.unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only what stayed before");
     }
 }

@@ -224,15 +224,21 @@ impl Store for LocalStore {
         blocking(move || store.source(&key).and_then(Hold::new)).await.map(Some)
     }
 
-    async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {
-        let (store, key) = (self.clone(), key.to_owned());
+    async fn set_aside(&self, key: &str, etag: &str) -> Result<Option<Hold>> {
+        let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
         blocking(move || {
-            let followed = store.tree.follows(&key);
-            let place = store.source(&key)?;
-            let doubted = doubted_since(&*store.tree.folder("", false)?);
-            file::head(&place, key, followed, doubted)
+            store.check_version(&key, &etag)?;
+            let place = store.following_none().source(&key)?;
+            file::head(&place, key, false, None)?;
+            Hold::aside(place)
         })
         .await
+        .map(Some)
+    }
+
+    async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {
+        let (store, key) = (self.clone(), key.to_owned());
+        blocking(move || store.look(&key)).await
     }
 
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
@@ -357,10 +363,15 @@ impl Store for LocalStore {
 
     async fn delete(&self, key: &str, _trace: &Trace) -> Result<()> {
         let (store, key) = (self.following_none(), key.to_owned());
+        blocking(move || store.remove(&key)).await
+    }
+
+    /// In one go: a file system has no such condition, and what is written between the look and the end would be gone.
+    async fn delete_version(&self, key: &str, etag: &str, _trace: &Trace) -> Result<()> {
+        let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
         blocking(move || {
-            let place = store.source(&key)?;
-            file::head(&place, key, false, None)?;
-            place.folder.remove(&place.name).map_err(|e| file::io("delete", &place.path(), e.into()))
+            store.check_version(&key, &etag)?;
+            store.following_none().remove(&key)
         })
         .await
     }
@@ -410,6 +421,26 @@ impl Store for LocalStore {
 }
 
 impl LocalStore {
+    /// What is known of a file. Blocks.
+    fn look(&self, key: &str) -> Result<ObjectMeta> {
+        let followed = self.tree.follows(key);
+        let place = self.source(key)?;
+        let doubted = doubted_since(&*self.tree.folder("", false)?);
+        file::head(&place, key.to_owned(), followed, doubted)
+    }
+
+    /// Refuses a file that is no longer this version. Blocks.
+    fn check_version(&self, key: &str, etag: &str) -> Result<()> {
+        if self.look(key)?.etag == etag { Ok(()) } else { Err(changed_since(self.name(key))) }
+    }
+
+    /// Removes a file. Blocks.
+    fn remove(&self, key: &str) -> Result<()> {
+        let place = self.source(key)?;
+        file::head(&place, key.to_owned(), false, None)?;
+        place.folder.remove(&place.name).map_err(|e| file::io("delete", &place.path(), e.into()))
+    }
+
     fn open(&self, key: &str) -> Result<Reader> {
         let followed = self.tree.follows(key);
         Reader::open(&self.source(key)?, key, followed, &self.buffers, self.medium())

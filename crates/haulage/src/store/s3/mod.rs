@@ -404,6 +404,11 @@ impl Store for S3Store {
         object::delete(self, key, trace).await
     }
 
+    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+        self.need_key("delete", key)?;
+        object::delete_version(self, key, etag, trace).await
+    }
+
     fn delete_max(&self) -> usize {
         object::DELETE_MAX
     }

@@ -19,6 +19,7 @@ use crate::store::headers::{self, set, set_etag, set_precondition};
 use crate::store::tags;
 use crate::store::{
     Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
+    changed_since,
 };
 
 /// Objects that one request deletes.
@@ -241,9 +242,29 @@ pub(super) async fn copy(
 }
 
 pub(super) async fn delete(store: &S3Store, key: &str, trace: &Trace) -> Result<()> {
+    delete_as(store, key, None, trace).await
+}
+
+/// Deletes an object if it is still this version. It is looked at first, for services that take any version for this one.
+pub(super) async fn delete_version(store: &S3Store, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+    if head(store, key, trace).await?.etag != etag {
+        return Err(changed_since(store.display(key)));
+    }
+    match delete_as(store, key, Some(etag), trace).await {
+        Err(error) if error.kind() == ErrorKind::SourceChanged => Err(changed_since(store.display(key))),
+        // It knows no such condition.
+        Err(error) if error.status() == Some(501) => delete(store, key, trace).await,
+        other => other,
+    }
+}
+
+async fn delete_as(store: &S3Store, key: &str, etag: Option<&str>, trace: &Trace) -> Result<()> {
     let name = store.display(key);
-    let asked = store.asked("delete", &name, "s3:DeleteObject", ErrorKind::Service);
-    let operation = store.operation(rules::DELETE_OBJECT, Method::DELETE, key, &[]);
+    let asked = store.asked("delete", &name, "s3:DeleteObject", ErrorKind::SourceChanged);
+    let mut operation = store.operation(rules::DELETE_OBJECT, Method::DELETE, key, &[]);
+    if let Some(etag) = etag {
+        set_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
+    }
     store.service.send(&operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     Ok(())

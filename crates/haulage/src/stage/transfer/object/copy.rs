@@ -10,7 +10,7 @@ use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::{Compare, CopyOptions, MethodChoice, Portion};
-use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, decide};
+use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, UNCHANGED, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{BlockRange, BlockWriter, Part};
@@ -135,6 +135,10 @@ impl Copying {
             return Then::End(Ended::failed(error));
         }
         match decide(&it.pair, self.rule) {
+            Decision::Skip(UNCHANGED) => match self.unless_one(it) {
+                Some(then) => then,
+                None => Then::End(skipped(it, UNCHANGED)),
+            },
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
             Decision::Read => Then::Steps(vec![Step::Compare(None)]),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.

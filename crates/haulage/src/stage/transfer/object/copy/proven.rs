@@ -8,7 +8,7 @@ use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::{Compare, Overwrite};
-use crate::stage::plan::{Existing, Pair, UNCHANGED};
+use crate::stage::plan::{Existing, Pair};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{ObjectMeta, PutResult};
@@ -16,7 +16,10 @@ use crate::store::{ObjectMeta, PutResult};
 /// Why a source is kept, and what to do.
 const READS_DIFFERENTLY: &str = "the source, read once more, is not what was copied";
 const REMOVED: &str = "the copy, read back, was not the same as its source, and was removed";
+const ONE_OBJECT: &str = "the destination may be the same object under another name";
+const DELETE_ONE: &str = "if there are two copies indeed, delete this one yourself";
 const ITSELF: &str = "the backup may be the same object under another name";
+const ELSEWHERE: &str = "choose a place for backups elsewhere";
 const NO_COPY: &str = "the copy, read back, is not the same as its source";
 const AGAIN: &str = "nothing was deleted; run the same command again";
 const DELETE_IT: &str = "the source was not deleted; delete this copy first, then run the same command again";
@@ -59,15 +62,21 @@ impl Copying {
         if unasked && !it.pair.looked_at && it.pair.is_apart() {
             return Some(Then::Steps(vec![Step::Look]));
         }
-        self.found_there |= it.pair.looks_downloaded();
+        // What an upload has stated of its source, a list may leave out.
+        if !it.pair.looked_at && it.pair.may_be_one() && it.pair.existing.there().is_some() {
+            return Some(Then::Steps(vec![Step::Look]));
+        }
+        self.found_there |= it.pair.looks_copied();
         if !it.pair.may_be_one() {
             return None;
         }
-        if self.moves {
-            return Some(Then::End(super::skipped(it, UNCHANGED)));
-        }
-        let error = Error::new(ErrorKind::Usage, "back up to", &*it.pair.destination.name(), ITSELF);
-        Some(Then::End(Ended::failed(error.hint("choose a place for backups elsewhere"))))
+        let (operation, place, cause, hint) = match self.moves {
+            true => ("move", &it.pair.source, ONE_OBJECT, DELETE_ONE),
+            false => ("back up to", &it.pair.destination, ITSELF, ELSEWHERE),
+        };
+        Some(Then::End(Ended::failed(
+            Error::new(ErrorKind::Usage, operation, &*place.name(), cause).hint(hint),
+        )))
     }
 
     /// Whether a file was there before that may be the source itself.
