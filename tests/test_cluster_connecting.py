@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import signal
@@ -292,3 +293,25 @@ def test_a_job_of_nodes_belongs_to_this_process(small: Cluster, tmp_path: Path) 
     assert not job._is_of_parent()
     assert job._process is not None
     assert job.wait().objects_done == 1
+
+
+def test_a_client_may_be_asynchronous_where_nothing_stops_its_loop(small: Cluster, tmp_path: Path) -> None:
+    """The call waited for a cluster that it kept from being heard, and said that the scheduler was lost."""
+    (tmp_path / "one").write_bytes(b"one")
+
+    async def all_ways() -> list[int]:
+        words = {"asynchronous": True, "set_as_default": False}
+        async with Client(small.address, **words) as client:
+            for refused_call in (cluster.copy, cluster.sync):
+                with pytest.raises(haulage.UsageError) as refused:
+                    refused_call(tmp_path / "one", tmp_path / "two", client=client)
+                hint = (
+                    "await haulage.cluster.start(...) or start_sync(...), or call this with asyncio.to_thread"
+                )
+                assert refused.value.hint == hint
+            awaited = await cluster.start(tmp_path / "one", tmp_path / "two", client=client)
+            one, three = tmp_path / "one", tmp_path / "three"
+            called = await asyncio.to_thread(cluster.copy, one, three, client=client)
+        return [awaited.objects_done, called.objects_done]
+
+    assert asyncio.run(all_ways()) == [1, 1]

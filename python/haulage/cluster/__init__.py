@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage import _engine
 from haulage.bar import shown
-from haulage.cluster.places import cluster, count_of, refuse_secrets
+from haulage.cluster.places import cluster, count_of, must_not_stop, refuse_secrets
 from haulage.cluster.starting import Starting
 from haulage.events import Progress, Summary
 from haulage.job import for_engine, name, pairs, sources
@@ -72,11 +72,12 @@ def copy(
             ``concurrency`` to each.
 
     Raises:
-        UsageError: Not exactly one of client, scheduler, scheduler_file and nodes; or a secret that would be
-            sent unencrypted.
+        UsageError: Not exactly one of client, scheduler, scheduler_file and nodes; a secret that would be
+            sent unencrypted; or an asynchronous client, in its own event loop.
         ConnectionLostError: The scheduler cannot be reached, or was lost.
         HaulageError: The copy failed, as for :func:`haulage.copy`.
     """
+    must_not_stop(client)
     job = start(
         src,
         dst,
@@ -166,6 +167,7 @@ def sync(
         ConnectionLostError: The scheduler cannot be reached, or was lost.
         HaulageError: The sync failed, as for :func:`haulage.sync`.
     """
+    must_not_stop(client)
     job = start_sync(
         src,
         dst,

@@ -95,6 +95,19 @@ def cluster(
     return Place(stack.enter_context(connect(scheduler, stopped)), stack)
 
 
+def must_not_stop(client: Any) -> None:
+    """Refuse to wait in the event loop of an asynchronous client, which would never hear from its cluster.
+
+    Raises:
+        UsageError: The call is made in the loop of the client.
+    """
+    # From another thread such a client is as good as any; and what is no client is refused later.
+    if getattr(client, "asynchronous", False) is True:
+        cause = "the client is asynchronous, and this call would stop its event loop"
+        hint = "await haulage.cluster.start(...) or start_sync(...), or call this with asyncio.to_thread"
+        raise UsageError("run", "client", cause, hint)
+
+
 def count_of(nodes: Any) -> int:
     """Return a number of nodes.
 
