@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,8 @@ def test_what_is_only_noticed_here_is_not_believed_of_others(
     line = line_of(event=event, **fields)
     assert line is not None
     (tmp_path / "lines.jsonl").write_text(json.dumps({"event": event, "job": "x", **fields}) + "\n")
-    by_file = [
-        one for batch in Lines(str(tmp_path / "lines.jsonl"), lambda: T0).read() for one in batch.lines
-    ]
+    with closing(Lines(str(tmp_path / "lines.jsonl"), lambda: T0)) as file:
+        by_file = [one for batch in file.read() for one in batch.lines]
     rows, state = CsvRows(tmp_path / "rows.csv"), State()
     for one in (line, *by_file):
         assert apply(state, one, T0) is None
@@ -131,8 +131,9 @@ def test_times_beyond_all_measure_are_not_those_of_a_job(tmp_path: Path) -> None
     ended = {"event": "object", "outcome": "copied", "source": "a", "ended_ns": 10**30}
     (tmp_path / "lines.jsonl").write_text(f"{json.dumps(started)}\n{json.dumps(ended)}\n")
     rows = ParquetRows(tmp_path / "rows.parquet")
-    for batch in Lines(str(tmp_path / "lines.jsonl"), lambda: T0).read():
-        rows.add(batch.lines)
+    with closing(Lines(str(tmp_path / "lines.jsonl"), lambda: T0)) as file:
+        for batch in file.read():
+            rows.add(batch.lines)
     rows.close()
     found = duckdb.read_parquet(str(tmp_path / "rows.parquet")).fetchall()
     assert [row[1] for row in found] == [T0, T0]

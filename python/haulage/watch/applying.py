@@ -1,43 +1,53 @@
-"""How each line changes what is known. They come from other machines: no field is taken on trust."""
+"""How each line changes what is known. They come from other machines: no field is taken on trust.
+
+They may come in any order, as queues deliver them, and what is known in the end is the same. Who reads them
+lets each through once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from haulage.watch import applying_tasks, state as states
-from haulage.watch.line import Line, as_count, as_text, first_failure
+from haulage.watch import applying_ends as ends, applying_tasks, state as states
+from haulage.watch.line import Line, as_count, as_text
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
 #: Levels of Python's logging that are problems.
 _BAD = ("ERROR", "CRITICAL")
 
 
-def apply(state: State, line: Line, now: int, *, live: bool = True) -> Message | None:
+def apply(state: State, line: Line, now: int, *, live: bool = True, modified_ns: int = 0) -> Message | None:
     """Take in a line that was read at ``now``; return what of it is for a person to read.
 
-    ``live`` says that it was written since the watching began. Else its own time says when it was heard.
+    ``live`` says that it was written since the watching began. Else it was heard when the file that it is in
+    was last written to; if that is not known, its own time says when.
     """
     if line.event == "queue":
         applying_tasks.queue(state, line, now)
         return None
     if line.event in applying_tasks.BESIDE:
         return _kept(state, applying_tasks.beside(line))
+    stream = _stream(state, line, now)
     state.lines += 1
     state.changed_ns = now
-    stream = _stream(state, line)
-    _hear(stream, line.time_unix_ns, now, live)
-    if line.time_unix_ns > stream.last_unix_ns:
-        stream.last_unix_ns = line.time_unix_ns
+    latest = stream.latest
+    if line.seq is None or line.seq > latest.line:
+        latest.line = latest.line if line.seq is None else line.seq
+        _hear(stream, line.time_unix_ns, now, live, modified_ns)
+    stream.last_unix_ns = max(stream.last_unix_ns, line.time_unix_ns)
     if "coordinator" in line.values:
         stream.coordinates = line.values["coordinator"] is True
     how = _HOW.get(line.event)
-    return _kept(state, how(state, stream, line)) if how else None
+    message = _kept(state, how(state, stream, line)) if how else None
+    if line.node in state.jobs[line.job].lost:
+        ends.settle(state, stream)
+    return message
 
 
-def _hear(stream: Stream, time_unix_ns: int, now: int, live: bool) -> None:
-    """Take in that something was heard, of that time by the clock of its node."""
-    heard_ns = min(now, time_unix_ns)
+def _hear(stream: Stream, time_unix_ns: int, now: int, live: bool, modified_ns: int) -> None:
+    """Take in that something was heard, of that time by the clock of its node, and later than all before."""
+    heard_ns = min(now, modified_ns or time_unix_ns)
     if live:
         # Its clock may be wrong by any amount: what counts is how much later than others of it a line comes.
         if time_unix_ns < stream.last_unix_ns - states.LATE_NS:
@@ -52,11 +62,19 @@ def _hear(stream: Stream, time_unix_ns: int, now: int, live: bool) -> None:
         stream.told_silent = stream.told_silent and now - heard_ns >= states.SILENT_NS
 
 
-def tick(state: State, now: int) -> list[tuple[Line, Message]]:
-    """Return a line and a message for each stream that has fallen silent since the last time."""
+def tick(state: State, now: int, *, last: bool = False) -> list[tuple[Line, Message]]:
+    """Return a line and a message for each stream that has fallen silent since the last time.
+
+    Unless this is the last look, it waits until a stream has been listened to for long enough: what is known
+    of the time before is by the clocks of others.
+    """
     found = []
     for stream in states.streams_of(state):
         if not stream.told_silent and states.health(state, stream) == "silent":
+            listened_ns = state.read_ns - stream.known_ns
+            gone = state.read_ns - stream.heard_ns >= states.GONE_NS
+            if listened_ns < states.SILENT_NS and not (last or gone or state.over):
+                continue
             stream.told_silent = True
             since_ns = max(0, now - stream.heard_ns)
             words = f"nothing heard for {since_ns / 1e9:.0f} s, and it has not ended"
@@ -87,7 +105,7 @@ def _kept(state: State, message: Message | None) -> Message | None:
 _LEVELS = ("DEBUG", "INFO", "WARNING", *_BAD)
 
 
-def _stream(state: State, line: Line) -> Stream:
+def _stream(state: State, line: Line, now: int) -> Stream:
     job = state.jobs.get(line.job)
     if job is None:
         job = state.jobs[line.job] = Job(line.job)
@@ -95,15 +113,8 @@ def _stream(state: State, line: Line) -> Stream:
     if stream is None:
         if sum(len(one.streams) for one in state.jobs.values()) >= states.STREAMS:
             _make_room(state, job)
-        stream = Stream(line.job, line.node, line.stream)
+        stream = Stream(line.job, line.node, line.stream, known_ns=now)
         job.streams[line.node, line.stream] = stream
-    lost = job.lost.get(line.node)
-    if lost is not None and not stream.coordinates:
-        # Its lines may be read after those of the coordinator. What it wrote later shows that it is back.
-        if line.time_unix_ns <= lost[0]:
-            stream.end, stream.cause = stream.end or "lost", stream.cause or lost[1]
-        elif stream.end == "lost":
-            stream.end, stream.cause = "", ""
     return stream
 
 
@@ -129,7 +140,7 @@ def _text(values: dict[str, Any], name: str) -> str:
     return as_text(values.get(name))
 
 
-def _error(state: State, line: Line, kind: str, where: str, named: str, cause: str) -> None:
+def _error(state: State, line: Line, kind: str, where: str, named: str, cause: str, count: int = 1) -> None:
     """Count an error; ``where`` is the field of :class:`Kind` that it goes into."""
     kind = kind[: states.TEXT]
     known = state.kinds.get(kind)
@@ -138,33 +149,11 @@ def _error(state: State, line: Line, kind: str, where: str, named: str, cause: s
             state.kinds_left_out += 1
             return
         known = state.kinds[kind] = Kind()
-    setattr(known, where, getattr(known, where) + 1)
-    if line.time_unix_ns >= known.time_unix_ns:
-        known.time_unix_ns, known.node = line.time_unix_ns, line.node
-        known.object, known.cause = named[: states.TEXT], cause[: states.TEXT]
-
-
-def _job_started(_: State, stream: Stream, line: Line) -> None:
-    values = line.values
-    stream.engine, stream.what = True, _text(values, "operation") or "job"
-    stream.started_unix_ns = _int(values, "started_unix_ns") or line.time_unix_ns
-    sources = values.get("sources")
-    stream.sources = (
-        tuple(as_text(one)[: states.TEXT] for one in sources[:20]) if isinstance(sources, list) else ()
-    )
-    stream.destination = _text(values, "destination")[: states.TEXT]
-    stream.end = ""
-
-
-def _worker_started(_: State, stream: Stream, line: Line) -> None:
-    program, pid = _text(line.values, "program"), _int(line.values, "pid")
-    stream.what = f"{program or 'worker'} ({pid})" if pid else program or "worker"
-    stream.started_unix_ns, stream.end = line.time_unix_ns, ""
-
-
-def _worker_ended(_: State, stream: Stream, line: Line) -> None:
-    stream.what = stream.what or "worker"
-    stream.end = "done" if line.values.get("ok") is True else "failed"
+    setattr(known, where, getattr(known, where) + count)
+    # The latest, and of those of one moment always the same.
+    last = (known.time_unix_ns, known.object, known.cause, known.node)
+    last = max(last, (line.time_unix_ns, named[: states.TEXT], cause[: states.TEXT], line.node))
+    known.time_unix_ns, known.object, known.cause, known.node = last
 
 
 def _progress(_: State, stream: Stream, line: Line) -> None:
@@ -172,13 +161,14 @@ def _progress(_: State, stream: Stream, line: Line) -> None:
     if "bytes_done" not in values:
         return  # a sign of life of a worker
     stream.engine, stream.what = True, stream.what or "job"
+    stream.bytes_total = max(_int(values, "bytes_total"), stream.bytes_total)
+    if not ends.is_latest_sample(stream, line):
+        return
     moved = _int(values, "bytes_done")
     stream.history.add(line.time_unix_ns, max(0, moved - stream.bytes_done))
     stream.bytes_done = moved
     stream.objects_total = _int(values, "objects_total")
-    stream.bytes_total = max(_int(values, "bytes_total"), stream.bytes_total)
-    stream.objects_done = max(_int(values, "objects_done"), stream.counted_done)
-    stream.objects_failed = max(_int(values, "objects_failed"), stream.counted_failed)
+    ends.said(stream, _int(values, "objects_done"), _int(values, "objects_failed"), summed=False)
     stream.objects_skipped = _int(values, "objects_skipped")
     stream.listed = values.get("listed") is True
     stream.rate_bits_per_second = _int(values, "rate_bits_per_second")
@@ -202,24 +192,21 @@ def _object(state: State, stream: Stream, line: Line) -> Message | None:
     outcome = values.get("outcome")
     if outcome == "staged":
         return None
-    stream.counted_done += 1
+    ends.counted(stream, failed=outcome == "failed")
     if outcome != "failed":
-        stream.objects_done = max(stream.objects_done, stream.counted_done)
         return None
-    stream.counted_failed += 1
     stream.errors += 1
-    stream.objects_done = max(stream.objects_done, stream.counted_done)
-    stream.objects_failed = max(stream.objects_failed, stream.counted_failed)
     failure = values.get("failure")
     failure = failure if isinstance(failure, dict) else {}
     kind, source = _text(failure, "kind") or "unknown", _text(values, "source")
+    cause = _text(failure, "cause")
     once = hash((line.job, source, kind))
     if once in state.failed:
+        _error(state, line, kind, "objects", source, cause, count=0)
         return None
     if len(state.failed) >= states.FAILED_OBJECTS:
         del state.failed[next(iter(state.failed))]
     state.failed[once] = None
-    cause = _text(failure, "cause")
     _error(state, line, kind, "objects", source, cause)
     return message_of(line, "ERROR", f"{kind}: {cause}", object=source)
 
@@ -239,55 +226,25 @@ def _warning(_: State, __: Stream, line: Line) -> Message:
     return message_of(line, "WARNING", _text(line.values, "message"), object=named)
 
 
-def _summary(_: State, stream: Stream, line: Line) -> Message | None:
-    values = line.values
-    stream.engine, stream.what = True, stream.what or _text(values, "operation") or "job"
-    stream.exit_code = _int(values, "exit_code")
-    stream.end = "panicked" if stream.end == "panicked" else "failed" if stream.exit_code else "done"
-    skipped, failed = _int(values, "objects_skipped"), _int(values, "objects_failed")
-    done = _int(values, "objects_done") + skipped + failed
-    done += sum(_int(values, name) for name in ("objects_differ", "objects_missing", "objects_extra"))
-    stream.objects_total = max(_int(values, "objects_total"), done)
-    stream.objects_done, stream.objects_failed, stream.objects_skipped = done, failed, skipped
-    stream.history.add(line.time_unix_ns, max(0, _int(values, "bytes_done") - stream.bytes_done))
-    stream.bytes_done = _int(values, "bytes_done")
-    stream.bytes_total = max(stream.bytes_total, stream.bytes_done)
-    stream.retries, stream.listed = _int(values, "retries"), True
-    stream.rate_bits_per_second, stream.in_flight, stream.eta_ns, stream.slowest = 0, 0, None, ()
-    if stream.end == "done":
-        return None
-    why = first_failure(values)
-    stream.cause = (f"exit code {stream.exit_code}" + (f": {why}" if why else ""))[: states.TEXT]
-    return message_of(line, "ERROR", f"the job ended with {stream.cause}")
-
-
 def _job_error(state: State, stream: Stream, line: Line) -> Message:
     values = line.values
-    stream.engine, stream.what = True, stream.what or "job"
-    stream.end = "panicked" if stream.end == "panicked" else "failed"
-    stream.exit_code = _int(values, "exit_code")
     kind, named, cause = _text(values, "kind"), _text(values, "object"), _text(values, "cause")
-    stream.cause = f"{kind}: {cause}"[: states.TEXT]
+    ends.error(state, stream, line, f"{kind}: {cause}")
     stream.errors += 1
     _error(state, line, kind or "unknown", "others", named, cause)
     return message_of(line, "ERROR", f"{_text(values, 'operation')} failed: {kind}: {cause}", object=named)
 
 
-def _node_lost(state: State, stream: Stream, line: Line) -> Message:
+def _node_lost(state: State, _: Stream, line: Line) -> Message:
     lost, cause = _text(line.values, "lost"), _text(line.values, "cause")
-    job = state.jobs[line.job]
-    if len(job.lost) < states.STREAMS:
-        job.lost[lost] = (line.time_unix_ns, cause[: states.TEXT])
-    for one in job.streams.values():
-        if one.node == lost and one is not stream and not one.end:
-            one.end, one.cause = "lost", cause[: states.TEXT]
+    ends.node_lost(state, line, lost, cause)
     _error(state, line, "node_lost", "others", lost, cause)
     return message_of(line, "ERROR", f"the node {lost} is lost: {cause}")
 
 
 def _panic(state: State, stream: Stream, line: Line) -> Message:
     words = _text(line.values, "message")
-    stream.end, stream.cause = "panicked", words[: states.TEXT]
+    ends.panic(state, stream, line, words)
     stream.errors += 1
     _error(state, line, "panic", "others", "", words)
     return message_of(line, "CRITICAL", f"the engine failed: {words}")
@@ -307,7 +264,7 @@ def _uncaught(state: State, stream: Stream, line: Line) -> Message:
     values = line.values
     kind, words = _text(values, "kind") or "exception", _text(values, "message")
     stream.errors += 1
-    stream.cause = f"{kind}: {words}"[: states.TEXT]
+    ends.caused(state, stream, line, f"{kind}: {words}")
     _error(state, line, kind, "others", "", words)
     return message_of(line, "CRITICAL", f"{kind}: {words}", traceback=values.get("traceback"))
 
@@ -322,14 +279,14 @@ def _gap(_: State, stream: Stream, line: Line) -> Message | None:
 
 
 _HOW: dict[str, Callable[[State, Stream, Line], Message | None]] = {
-    "job_started": _job_started,
-    "worker_started": _worker_started,
-    "worker_ended": _worker_ended,
+    "job_started": ends.job_started,
+    "worker_started": ends.worker_started,
+    "worker_ended": ends.worker_ended,
     "progress": _progress,
     "object": _object,
     "attempt": _attempt,
     "warning": _warning,
-    "summary": _summary,
+    "summary": ends.summary,
     "error": _job_error,
     "node_lost": _node_lost,
     "panic": _panic,

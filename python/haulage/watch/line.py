@@ -42,13 +42,16 @@ class Batch(NamedTuple):
     """Lines that were read together.
 
     ``live`` says that they were written since the reading began, so that who wrote them is there now;
-    ``unread`` counts lines that are no events; ``taken`` is told once all of it is in the rows.
+    ``unread`` counts lines that are no events; ``taken`` is told once all of it is in the rows;
+    ``modified_ns`` is when that which they are in was last written to, by the clock of what keeps it; 0 where
+    nobody says so.
     """
 
     lines: list[Line]
     live: bool
     unread: int = 0
     taken: Callable[[], object] | None = None
+    modified_ns: int = 0
 
 
 def whole_lines(rest: bytes, data: bytes) -> tuple[str, bytes]:

@@ -1,7 +1,8 @@
 """Follows an event log: lists it, reads what lies beyond what is known, and yields each line once.
 
 A file only grows, and those of one stream follow each other by number. So of each stream a file, a place in
-it and the next number of a line are all that is kept, however long the log is.
+it and the next number of a line are all that is kept, however long the log is. Where somebody has put another
+file in the place of one, it is read from its beginning; lines that have come are known by their numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from haulage.watch.places import File, Folder, Place, Prefix
 #: What is read by one request, and how many are under way at once: 8 MiB in memory.
 SLAB_BYTES = 1 << 20
 AT_ONCE = 8
+#: What was read last is read again with what follows: it tells whether the file is still the same.
+AGAIN_BYTES = 256
 #: Where each piece is a file, a list of more is not asked for at each look: only their next numbers are, and
 #: all of it so seldom. A stream of which nothing came for so long is left to that.
 MANY = 1000
@@ -36,6 +39,7 @@ class _Read:
     name: str
     start: int
     length: int
+    modified_ns: int
 
 
 @dataclass(slots=True)
@@ -46,14 +50,23 @@ class Tail:
     name: str = ""
     offset: int = 0
     rest: bytes = b""  #: the beginning of a line whose end has not come
+    last: bytes = b""  #: what is before the offset
     before: tuple[str, int, bytes] | None = None  #: the file before, with its offset and rest
     seen: Seen = field(default_factory=Seen)
     missing: int = 0  #: as it was last said
     waiting: deque[File] = field(default_factory=deque)  #: from `number` on, in order
     found_ns: int = 0  #: when something new was listed last
+    whose: tuple[str, str, str] | None = None  #: what the line read last is of
+    again: bool = False  #: the file is another by now, and no line of it has been read
+
+    def begin_again(self) -> None:
+        """Take in that the file is not the one that was read."""
+        self.offset, self.rest, self.last, self.again = 0, b"", b"", True
 
     def listed(self, file: File) -> None:
         """Take in a file of this listing; files that are done are left out."""
+        if file.number == self.number and file.size_bytes < self.offset:
+            self.begin_again()
         if file.number > self.number or (file.number == self.number and file.size_bytes > self.offset):
             self.waiting.append(file)
 
@@ -63,9 +76,12 @@ class Tail:
             file = self.waiting[0]
             if file.number != self.number:
                 self.before = (self.name, self.offset, self.rest) if self.number >= 0 else None
-                self.number, self.name, self.offset, self.rest = file.number, file.name, 0, b""
+                self.number, self.name = file.number, file.name
+                self.offset, self.rest, self.last = 0, b"", b""
             if file.size_bytes > self.offset:
-                return _Read(file.name, self.offset, min(SLAB_BYTES, file.size_bytes - self.offset))
+                known = len(self.last)
+                length = min(SLAB_BYTES, file.size_bytes - self.offset)
+                return _Read(file.name, self.offset - known, known + length, file.modified_ns)
             self.waiting.popleft()
         return None
 
@@ -131,7 +147,7 @@ class Log:
         bodies = [
             self._readers.submit(self._place.read, read.name, read.start, read.length) for _, read in reads
         ]
-        for (tail, _), body in zip(reads, bodies, strict=True):
+        for (tail, read), body in zip(reads, bodies, strict=True):
             try:
                 data = body.result()
             except HaulageError as error:
@@ -140,11 +156,16 @@ class Log:
                 tail.waiting.clear()
                 continue
             self._came += 1
-            if not data:
+            known = len(tail.last)
+            if len(data) <= known:
                 # Shorter than it was listed: whatever it is, it is not read again before it is listed anew.
                 tail.waiting.clear()
-                continue
-            yield self._batch(tail, data)
+            elif data[:known] != tail.last:
+                # At the next look, so that this one ends whatever somebody does to the file.
+                tail.begin_again()
+                tail.waiting.clear()
+            else:
+                yield self._batch(tail, data[known:], read.modified_ns)
 
     def _list(self) -> None:
         for tail in self._tails.values():
@@ -216,7 +237,7 @@ class Log:
             del self._ignored[job]
         return [job for job in jobs if job not in self._ignored]
 
-    def _batch(self, tail: Tail, data: bytes) -> Batch:
+    def _batch(self, tail: Tail, data: bytes, modified_ns: int) -> Batch:
         text, rest = whole_lines(tail.rest, data)
         lines: list[Line] = []
         unread = 0
@@ -231,8 +252,9 @@ class Log:
             self._take(tail, line, lines)
         # Only now: where the second look failed, all of this is read again.
         tail.offset += len(data)
+        tail.last = (tail.last + data)[-AGAIN_BYTES:]
         tail.rest = rest if len(rest) <= LONGEST_BYTES else b""
-        return Batch(lines, self._caught_up, unread)
+        return Batch(lines, self._caught_up, unread, modified_ns=modified_ns)
 
     def _look_again(self, tail: Tail, lines: list[Line]) -> int:
         """Read what came late to the file before, so that nothing is wrongly said to be missing."""
@@ -251,6 +273,10 @@ class Log:
 
     def _take(self, tail: Tail, line: Line, lines: list[Line]) -> None:
         """Let a line through unless it has come already; say what is missing before it."""
+        if tail.again and tail.whose != line[:3]:
+            # Another process has another count.
+            tail.seen, tail.missing = Seen(), 0
+        tail.again, tail.whose = False, line[:3]
         if line.seq is not None:
             if not tail.seen.new(line.seq):
                 return

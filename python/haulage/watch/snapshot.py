@@ -107,7 +107,8 @@ def _job(state: State, job: Job, now: int) -> dict[str, Any]:
     etas = [
         max(0, one.eta_ns - _age(state, one, now)) for one in fresh if one.eta_ns is not None and one.listed
     ]
-    first = leads[0] if leads else None
+    # Not the one that was read first, which may be another each time.
+    first = min(leads, key=lambda one: (one.started_unix_ns, one.node, one.stream), default=None)
     others = list(job.streams.values())
     speak = [one for one in others if one.coordinates] or others
     return {

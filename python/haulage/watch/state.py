@@ -17,6 +17,8 @@ from haulage.watch.line import Line, as_text
 #: is gone.
 SILENT_NS = 4 * 10**9
 GONE_NS = 600 * 10**9
+#: Who was given up and wrote so much later is back; before, the clocks of two machines may differ.
+BACK_NS = 4 * 10**9
 #: A line that comes so much later than others of its stream was left by a process that was killed, and sent
 #: by the next: it is no sign of life.
 LATE_NS = 60 * 10**9
@@ -83,6 +85,21 @@ class Tasks:
 
 
 @dataclass(slots=True)
+class Latest:
+    """The highest numbers of the lines that a stream's state is from; -1 where none has come.
+
+    A queue may deliver in another order: a line that comes late must not undo what a later one said.
+    """
+
+    line: int = -1  #: of any event
+    start: int = -1
+    end: int = -1
+    panic: int = -1
+    sample: int = -1
+    cause: int = -1
+
+
+@dataclass(slots=True)
 class Stream:
     """One process that writes: an engine, a worker of the user's own, or one of a scheduler."""
 
@@ -95,9 +112,12 @@ class Stream:
     heard_ns: int = 0  #: by the watcher's clock
     last_unix_ns: int = 0  #: by its own
     lag_ns: int | None = None  #: how long after its time a line came, at the least
-    end: str = ""  #: ``done``, ``failed``, ``lost`` or ``panicked``
+    end: str = ""  #: ``done``, ``failed``, ``lost`` or ``panicked``: of the next three what counts
+    ended: str = ""  #: ``done`` or ``failed``: as it said last
+    panicked: bool = False
     exit_code: int | None = None
     cause: str = ""  #: why it ended so
+    own_cause: str = ""  #: the same, as it said itself
     coordinates: bool = False  #: it speaks for all nodes of its job
     sources: tuple[str, ...] = ()
     destination: str = ""
@@ -119,6 +139,11 @@ class Stream:
     told_silent: bool = False
     counted_done: int = 0  #: lines of objects, which are never dropped
     counted_failed: int = 0
+    said_done: int = 0  #: objects, by the last sample or the summary
+    said_failed: int = 0
+    summed: bool = False  #: it was the summary, which knows better than the count
+    latest: Latest = field(default_factory=Latest)
+    known_ns: int = 0  #: since when something of it is known, by the watcher's clock
     tasks: Tasks | None = None
     history: History = field(default_factory=History)
 
@@ -187,9 +212,14 @@ def health(state: State, stream: Stream) -> str:
     if stream.tasks is not None:
         return stream.tasks.health
     # What is replayed has no sign of life between two requests.
-    if (state.read_ns - stream.heard_ns < SILENT_NS and not state.over) or stream.what == REPLAY:
+    if is_heard(state, stream) or stream.what == REPLAY:
         return "alive"
     return "silent" if stream.what else "quiet"
+
+
+def is_heard(state: State, stream: Stream) -> bool:
+    """Whether it has not ended, and something was heard of it just now."""
+    return not stream.end and not state.over and state.read_ns - stream.heard_ns < SILENT_NS
 
 
 def job_health(state: State, job: Job) -> str:

@@ -12,7 +12,7 @@ from haulage.watch.following import Away, Failed, Follower, Looked
 from haulage.watch.line import Batch, Line
 from haulage.watch.rows import Rows
 from haulage.watch.snapshot import snapshot
-from haulage.watch.state import Message, State
+from haulage.watch.state import Message, State, Stream
 
 #: How often it is drawn, and how soon where somebody is in trouble.
 DRAW_S = 1.0
@@ -66,6 +66,8 @@ class Watching:
     follow: bool = False
     awaited: set[str] = field(default_factory=set)
     _first_ns: int = 0
+    #: Streams whose clock disagrees with ours, each with the time of its last line at the first look.
+    _doubted: list[tuple[Stream, int]] | None = None
     state: State = field(default_factory=State)
     draw_s: float = DRAW_S  #: from one drawing to the next
 
@@ -83,6 +85,8 @@ class Watching:
                 over = self._looked(heard)
             elif isinstance(heard, Away):
                 states.away(self.state, str(heard.error), self.now())
+                # A first look has shown what there is.
+                over = self.once and self._first_ns > 0
             elif isinstance(heard, Failed):
                 raise heard.error
             if not over and self.monotonic() - drawn >= self.draw_s:
@@ -95,7 +99,7 @@ class Watching:
         state, now = self.state, self.now()
         state.unread += batch.unread
         for line in batch.lines:
-            message = apply(state, line, now, live=batch.live)
+            message = apply(state, line, now, live=batch.live, modified_ns=batch.modified_ns)
             if message is not None:
                 self._say(message)
         for rows in self.rows:
@@ -126,18 +130,41 @@ class Watching:
         now = self.now()
         states.read(self.state, looked.at_ns)
         self.state.over = looked.ended
-        fallen = tick(self.state, now)
+        over = self._is_over(now, looked.ended)
+        fallen = tick(self.state, now, last=over)
         for rows in self.rows:
             rows.add([line for line, _ in fallen])
         for _, message in fallen:
             self._say(message)
+        return over
+
+    def _is_over(self, now: int, ended: bool) -> bool:
         if self.once:
             # What stands beside it may take longer to answer, or never do.
             self._first_ns = self._first_ns or now
-            return not self.awaited or now - self._first_ns > ONCE_NS
+            return self._is_clear() and (not self.awaited or now - self._first_ns > ONCE_NS)
         if self.follow:
             return False
-        return looked.ended or (states.finished(self.state) and now - self.state.changed_ns >= LINGER_NS)
+        return ended or (states.finished(self.state) and now - self.state.changed_ns >= LINGER_NS)
+
+    def _is_clear(self) -> bool:
+        """Whether what was read tells who is there.
+
+        The clocks may disagree: by its own, a stream has been silent for long, but it was just written to. It
+        may be there and its clock be behind, or somebody has copied the log of one that was killed. One that
+        is there writes each second, so that is waited for, until it counts as silent.
+        """
+        state = self.state
+        if self._doubted is None:
+            self._doubted = [
+                (stream, stream.last_unix_ns)
+                for stream in states.streams_of(state)
+                if stream.what and state.read_ns - stream.last_unix_ns >= states.SILENT_NS
+            ]
+        return not any(
+            stream.last_unix_ns == last_ns and stream.tasks is None and states.is_heard(state, stream)
+            for stream, last_ns in self._doubted
+        )
 
     def _say(self, message: Message) -> None:
         if message.event in URGENT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event
+from typing import TYPE_CHECKING
 
 from haulage.errors import HaulageError, NotFoundError
 from haulage.watch.lengths import Trend
@@ -12,6 +13,9 @@ from haulage.watch.line import LEFT_OUT, Batch, Line, Seen, noticed
 from haulage.watch.queues.account import Queue
 from haulage.watch.queues.length import counted, unseen
 from haulage.watch.queues.messages import unpacked
+
+if TYPE_CHECKING:
+    from azure.storage.queue import QueueMessage
 
 #: What the service shows or gives at once. Who looks never sees more than the oldest of these.
 AT_ONCE = 32
@@ -67,13 +71,13 @@ class Messages:
         """
         self._delete()
         for _ in range(_ROUNDS):
-            for lines in self._look():
-                yield self._batch(lines, Event())
+            for lines, sent_ns in self._look():
+                yield self._batch(lines, Event(), sent_ns)
             wanted = max((place for place, ours in enumerate(self._last.values(), 1) if ours), default=0)
             if not wanted:
                 break
-            for lines, kept in self._take(wanted):
-                yield self._batch(lines, kept)
+            for ours, kept, sent_ns in self._take(wanted):
+                yield self._batch(ours, kept, sent_ns)
             self._delete()
         self._caught_up = True
         yield Batch(self._gaps(), live=True)
@@ -104,11 +108,11 @@ class Messages:
             self._delete()
         self._queue.close()
 
-    def _look(self) -> list[list[Line] | None]:
-        """Look at the oldest messages; return the lines of each that is new and not to be taken."""
+    def _look(self) -> list[tuple[list[Line] | None, int]]:
+        """Look at the oldest messages; return the lines and time of each that is new and not to be taken."""
         found = self._queue.ask("look at", lambda client: client.peek_messages(max_messages=AT_ONCE))
         before, self._last = self._last, {}
-        new: list[list[Line] | None] = []
+        new: list[tuple[list[Line] | None, int]] = []
         for one in found:
             if one.id in before:
                 self._last[one.id] = before[one.id]
@@ -116,11 +120,11 @@ class Messages:
             lines = unpacked(str(one.content))
             ours = self._last[one.id] = self._consume and self._is_ours(lines)
             if not ours:
-                new.append(lines)
+                new.append((lines, _sent_ns(one)))
         return new
 
-    def _take(self, count: int) -> list[tuple[list[Line], Event]]:
-        """Take so many messages; return the lines of ours, each with what says that they are kept.
+    def _take(self, count: int) -> list[tuple[list[Line], Event, int]]:
+        """Take so many messages; return of each of ours the lines, what says that it is kept, and its time.
 
         Those of others before them can only be taken as well: they are given back at once.
         """
@@ -132,7 +136,7 @@ class Messages:
             if lines is not None and self._is_ours(lines):
                 kept = Event()
                 self._taken.append((one.id, receipt, kept))
-                ours.append((lines, kept))
+                ours.append((lines, kept, _sent_ns(one)))
             else:
                 others.append((one.id, receipt))
         with suppress(HaulageError):
@@ -145,10 +149,11 @@ class Messages:
         """Whether it is ours to delete: it holds lines of a log alone, all of a job that is wanted."""
         return lines is not None and (self._job is None or all(line.job == self._job for line in lines))
 
-    def _batch(self, lines: list[Line] | None, kept: Event) -> Batch:
+    def _batch(self, lines: list[Line] | None, kept: Event, sent_ns: int) -> Batch:
         if lines is None:
             return Batch([], self._caught_up, 1)
-        return Batch([line for line in lines if self._is_new(line)], self._caught_up, taken=kept.set)
+        new = [line for line in lines if self._is_new(line)]
+        return Batch(new, self._caught_up, taken=kept.set, modified_ns=sent_ns)
 
     def _is_new(self, line: Line) -> bool:
         if self._job is not None and line.job != self._job:
@@ -194,3 +199,8 @@ class Messages:
         self._queue.ask(
             "give back to", lambda client: client.update_message(identity, receipt, visibility_timeout=0)
         )
+
+
+def _sent_ns(message: QueueMessage) -> int:
+    """Return when a message was put into its queue, by the clock of the service."""
+    return int(message.inserted_on.timestamp() * 1e9) if message.inserted_on else 0
