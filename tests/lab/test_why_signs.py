@@ -280,6 +280,52 @@ def test_a_wait_at_a_near_service_may_be_that_for_a_processor(tmp_path: Path) ->
     assert (far.cause, far.status) == ("service", "seen")
 
 
+def held_up(waits: float, kept: float, took_ns: int = 20 * MS) -> list[dict[str, Any]]:
+    """Return downloads that wait for their answer, and to be kept, for these shares of their time."""
+    sizes = [4096, 200_000] * 400
+    rows = made.job(made.by_answer(took_ns), sizes, ramp, answer_ns=MS // 2, api="GetBlob")
+    found = [rows[0]]
+    for number, row in enumerate(rows[1:-1]):
+        took = row["ended_ns"] - row["slot_ns"]
+        # The quickest answer is the path's own.
+        first = row["slot_ns"] + (MS // 2 if number == 0 else round(waits * took))
+        last = row["ended_ns"] - round(kept * took)
+        found.append(row | {"first_byte_ns": first, "last_byte_ns": last, "committed_ns": row["ended_ns"]})
+    return [*found, rows[-1]]
+
+
+def test_processors_that_explain_several_causes_are_named_before_them(tmp_path: Path) -> None:
+    """The service and the disk were said to share the time, and nothing was said of processors."""
+    found = of(held_up(0.45, 0.45), tmp_path)
+    cause = found.whole.cause
+    assert (cause.cause, cause.status) == ("mixed", "undetermined")
+    assert (cause.rivals[0], set(cause.rivals[1:])) == ("processors", {"service", "disk"})
+    assert set(cause.sharing) == {"service", "disk"}
+    said = title(found.whole)
+    assert said.startswith("It looks like the processors of this machine, or the ")
+    assert said.endswith(" together (undetermined)")
+    text = " ".join(paragraph(found))
+    assert "Processors that are busy with something else" in text
+    assert "with the processors of this machine busy this record would look the same" in text
+    settle = experiment(found)
+    assert settle is not None
+    assert "while nothing else runs on this machine" in settle.outcome
+
+
+def test_processors_that_explain_a_part_are_named_after_the_others(tmp_path: Path) -> None:
+    # No processor is waited for that long.
+    found = of(held_up(0.45, 0.45, took_ns=300 * MS), tmp_path)
+    cause = found.whole.cause
+    assert (cause.cause, cause.rivals[-1]) == ("mixed", "processors")
+    assert set(cause.rivals[:-1]) == set(cause.sharing) == {"service", "disk"}
+    assert title(found.whole).startswith("No single cause: the ")
+    assert "the processors" not in title(found.whole)
+    assert "In a part of it, that may have been the processors of this machine." in " ".join(paragraph(found))
+    settle = experiment(found)
+    assert settle is not None
+    assert settle.command.startswith("haul cp SRC /dev/shm/copy")
+
+
 def from_input(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 

@@ -354,7 +354,7 @@ def test_rows_that_do_not_fit_the_first_page_are_an_error(odd: dict[str, list[An
     ("name", "hint"),
     [
         ("nothing", "check the path"),
-        ("folder", "check the path and its permissions"),
+        ("folder", "name a file"),
         ("other", "check that it is a Parquet file, and whole"),
     ],
 )

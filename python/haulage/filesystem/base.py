@@ -7,7 +7,6 @@ import builtins
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -22,12 +21,11 @@ from haulage import _engine
 from haulage.errors import UsageError
 from haulage.events import ObjectMeta
 from haulage.filesystem import entries
-from haulage.filesystem.documents import Documents
 from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
+from haulage.filesystem.kept import Kept
 from haulage.filesystem.moves import Moves
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent
-from haulage.filesystem.shards import Shards
 from haulage.filesystem.window import Cache, Window
 from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
@@ -76,16 +74,19 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
         session: A :class:`haulage.Session` to share with other calls; default: its own.
         cache_bytes: Limit on the bytes cached for all files, including those read ahead. Default 64 MiB. At
             most half of it is used to read ahead for one file. Bytes stay cached when a file is closed, and
-            are reused if it is opened again and the object is unchanged; opening always checks the version.
+            are reused if it is opened again and the object is unchanged, for which the service is asked.
         use_listings_cache: Cache listings. Paths written or removed through this file system are dropped from
             the cache immediately. Default ``True``.
         listings_expiry_time: How long listings are cached, in seconds. Default 10: long enough for a walk
-            through a tree to see one state, and short enough to notice changes by others soon.
+            through a tree to see one state, and short enough to notice changes by others soon. A file found
+            in one opens without a request if nothing of it is cached; its first read checks the version.
         asynchronous: For use from coroutines, through the methods that begin with ``_``:
             ``await fs._cat_file(path)``. Default ``False``.
         options: How to reach the store, as for every call: ``endpoint``, ``region``, ``addressing``,
             ``unsigned``, ``requester_pays``, ``insecure_http``, ``proxy``, ``bind``, ``ca``,
             ``stall_timeout``, ``cap``. See :class:`haulage.transfer.StoreOptions`.
+
+    What is cached is dropped as soon as the environment names other accounts or credentials.
 
     Threads can share it, and a forked child can use it: the child opens its own connections. Pickles never
     contain a secret. A file system that holds a credential or a session of this process cannot be pickled;
@@ -134,10 +135,6 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
             )
         self.cache = Cache(cache_bytes)
         self.pace = Pace()
-        self.documents = Documents(self._whole)
-        self.shards = Shards(self._open_to_read)
-        self._windows: OrderedDict[str, tuple[str, Window]] = OrderedDict()
-        self._made: builtins.set[str] = builtins.set()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = threading.Lock()
 
@@ -230,33 +227,42 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
         return WriteFile(self, path, writer, autocommit=autocommit)
 
     def _open_to_read(self, path: str) -> ReadFile:
-        known = [
+        kept = self._kept
+        listed = [
             entry for entry in self._known(path) or () if entry["name"] == path and entry["type"] == "file"
         ]
-        if known and known[0]["size"] > UNKNOWN:
-            # Its size and version are known, so the first request is for what is wanted first.
-            return ReadFile(self, path, self._window(path, known[0]), known[0])
+        if listed and listed[0]["size"] > UNKNOWN and not self._was_read(path, listed[0], kept):
+            # Its size and version are known, so the first request is for what is wanted first, and for no
+            # other version.
+            return ReadFile(self, path, self._window(path, listed[0], kept), listed[0])
         container, _ = self._split(path)
         # Of what was read before, only the version is asked for.
-        again = path in self._windows
+        again = path in kept.windows
         length = LEAST if again else min(self.pace.beginning, max(self.cache.most // 4, LEAST))
         url = f"{self.scheme}://{path}"
         began = time.perf_counter()
         values, content = _engine.get_first(url, length, **self._reach)
         self.pace.first(len(content), time.perf_counter() - began)
         entry = entries.of_object(container, ObjectMeta.from_dict({**values, "url": url}))
-        window = self._window(path, entry)
+        window = self._window(path, entry, kept)
         window.keep(0, content)
         return ReadFile(self, path, window, entry)
 
-    def _window(self, path: str, entry: Mapping[str, Any]) -> Window:
+    def _was_read(self, path: str, listed: Mapping[str, Any], kept: Kept) -> bool:
+        """Return whether anything is kept of an object, or it was read as another version than is listed."""
+        with self.cache.lock:
+            version, window = kept.windows.get(path, (None, None))
+            return window is not None and (version != listed["etag"] or bool(window.pieces))
+
+    def _window(self, path: str, entry: Mapping[str, Any], kept: Kept | None = None) -> Window:
         """Return the window on the version of an object that an entry states: the same one for the same."""
+        kept = self._kept if kept is None else kept
         url, version = f"{self.scheme}://{path}", entry["etag"] or None
         with self.cache.lock:
-            kept = self._windows.get(path)
-            if kept is not None and version is not None and kept[0] == version:
-                self._windows.move_to_end(path)
-                return kept[1]
+            found = kept.windows.get(path)
+            if found is not None and version is not None and found[0] == version:
+                kept.windows.move_to_end(path)
+                return found[1]
         options = {**self._reach, "block_size": f"{self.largest}B"}
         pace = self.pace
 
@@ -266,13 +272,14 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
             pace.whole(len(found), time.perf_counter() - began)
             return found
 
-        window = Window(entry["size"], fetch, self.cache, self._executor, self.pace, self.largest)
+        fetched = self._of_account(fetch, url, f"{self.scheme}://{self._split(path)[0]}", kept)
+        window = Window(entry["size"], fetched, self.cache, self._executor, self.pace, self.largest)
         if version is not None:
             with self.cache.lock:
-                self._windows[path] = (version, window)
-                self._windows.move_to_end(path)
-                while len(self._windows) > KEPT:
-                    self._windows.popitem(last=False)
+                kept.windows[path] = (version, window)
+                kept.windows.move_to_end(path)
+                while len(kept.windows) > KEPT:
+                    kept.windows.popitem(last=False)
         return window
 
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:

@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.core import has_magic
 
-from haulage.errors import ExistsError, NotFoundError, UnsupportedError, UsageError
+from haulage.errors import ExistsError, NotFoundError, SourceChangedError, UnsupportedError, UsageError
 from haulage.events import Progress
 from haulage.filesystem import entries
-from haulage.filesystem.documents import Documents
 from haulage.filesystem.listing import Listings
 from haulage.filesystem.pace import Pace
 from haulage.objects import get, open as open_object, put
@@ -34,23 +33,39 @@ class Content(Listings):
 
     largest: ClassVar[int]  #: bytes of the largest request of a reader
     pace: Pace  #: what the link gives
-    documents: Documents  #: of Zarr stores
 
     async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
-        path = self._strip_protocol(path)
-        url = f"{self.scheme}://{path}"
+        path, start = self._strip_protocol(path), start or 0
         if not start and end is None:
-            return await (self.documents.get(path) if self.documents.is_one(path) else self._whole(path))
-        if (start or 0) < 0 or (end or 0) < 0:
-            size = (await self._info(path))["size"]
-            start = max(size + (start or 0), 0) if (start or 0) < 0 else start
-            end = size + end if end is not None and end < 0 else end
-        start = start or 0
+            documents = self.documents
+            return await (documents.get(path) if documents.is_one(path) else self._whole(path))
+        if start < 0 or (end or 0) < 0:
+            return await self._from_end(path, start, end)
         if end is not None and end <= start:
             return b""
-        length = None if end is None else end - start
-        found: list[bytes] = await self._call(get_ranges, url, [(start, length)], **self._reach)
+        return await self._range(path, start, end)
+
+    async def _range(self, path: str, start: int, end: int | None, version: str | None = None) -> bytes:
+        wanted = [(start, None if end is None else end - start)]
+        url = f"{self.scheme}://{path}"
+        found: list[bytes] = await self._call(get_ranges, url, wanted, version=version, **self._reach)
         return found[0]
+
+    async def _from_end(self, path: str, start: int, end: int | None) -> bytes:
+        """Read a range that is counted from the end of an object."""
+        for refresh in (False, True):
+            entry = await self._info(path, refresh=refresh)
+            size = entry["size"]
+            first = max(size + start, 0) if start < 0 else start
+            last = size if end is None else size + end if end < 0 else end
+            try:
+                if first < last:
+                    return await self._range(path, first, last, entry.get("etag") or None)
+            except SourceChangedError:
+                # A listing may be older than the object, and its size leads elsewhere in the new one.
+                if refresh:
+                    raise
+        return b""
 
     async def _whole(self, path: str) -> bytes:
         whole: bytes = await self._call(self._timed, f"{self.scheme}://{path}")
@@ -270,7 +285,7 @@ class Content(Listings):
         self.invalidate_cache(path)
         for listed in [one for one in self.dircache if one.startswith(f"{path}/")]:
             self.dircache.pop(listed, None)
-        self._made -= {one for one in self._made if f"{one}/".startswith(f"{path}/")}
+        self._made.difference_update({one for one in self._made if f"{one}/".startswith(f"{path}/")})
 
     async def _mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:  # noqa: ARG002
         path = self._strip_protocol(path)

@@ -8,30 +8,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from datetime import datetime
 from typing import Any, ClassVar
 
-from fsspec.asyn import AsyncFileSystem, sync
+from fsspec.asyn import sync
 from fsspec.core import has_magic
+from fsspec.utils import tokenize
 
 from haulage import _engine
 from haulage.errors import NotFoundError
 from haulage.filesystem import entries
-from haulage.filesystem.documents import Documents
 from haulage.filesystem.entries import Entry
-from haulage.filesystem.shards import Shards
+from haulage.filesystem.kept import Keeping
 from haulage.transfer import list as list_objects, stat
 
 
-class Listings(AsyncFileSystem):  # type: ignore[misc]
+class Listings(Keeping):
     """The part of a file system that looks."""
 
     scheme: ClassVar[str]  #: what the engine calls such a store
-    _reach: dict[str, Any]
     _call: Callable[..., Awaitable[Any]]
     _pid: int
-    documents: Documents
-    shards: Shards
-    #: Another one after each write and removal, by which a listing knows that it began before.
-    _since: object = None
-    _made: builtins.set[str]  #: folders that were made, and not removed: the store itself has none
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget what was listed at and above a path, and shards at and below it, or everything."""
@@ -82,13 +76,14 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         found = None if refresh else self._listed(path)
         if found is None:
-            since = self._since
+            since, listings = self._since, self.dircache
             try:
                 found = await self._call(self._list, path, recursive=False)
-                self.dircache[path] = found
+                # Of the account of before, should the environment have changed meanwhile.
+                listings[path] = found
                 if self._since is not since:
                     # Something was written or removed meanwhile, before or after the service looked.
-                    self.dircache.pop(path, None)
+                    listings.pop(path, None)
             except NotFoundError:
                 if "/" not in path:
                     raise
@@ -293,6 +288,11 @@ class Listings(AsyncFileSystem):  # type: ignore[misc]
             names = [path, *markers, *entries.folders([*found, *markers], path)]
             found |= {name: entries.of_folder(name) for name in names}
         return dict(sorted(found.items()))
+
+    def ukey(self, path: str) -> str:
+        """Return what changes with an object, asked of the service; ``filecache::`` compares it."""
+        key: str = tokenize(self.info(path, refresh=True))
+        return key
 
     async def _modified(self, path: str) -> datetime:
         entry = await self._info(path)

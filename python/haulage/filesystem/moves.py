@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 
 from fsspec.asyn import _run_coros_in_chunks
 
-from haulage.errors import NotFoundError, UsageError
+from haulage.errors import NotFoundError, SourceChangedError, UsageError
 from haulage.events import ObjectMeta
 from haulage.filesystem import entries
+from haulage.filesystem.entries import Entry
 from haulage.filesystem.targets import Pair
 from haulage.filesystem.trees import Trees
 from haulage.removal import remove
-from haulage.transfer import list as list_objects
+from haulage.transfer import Job, list as list_objects
+
+T = TypeVar("T")
+
+#: Seconds after which services state another time: they count whole ones.
+APART_S = 1.1
+#: Names that do not end in a slash: an object that comes meanwhile is no marker.
+NOT_MARKERS = ("*[!/]", "**/*[!/]")
 
 
 class Moves(Trees):
@@ -24,7 +34,10 @@ class Moves(Trees):
     ) -> None:
         """Move an object, or with ``recursive`` a folder.
 
-        Exactly the objects that were copied are removed, and none unless all of them were copied.
+        Exactly the versions that were copied are removed, and none unless all of them were copied.
+
+        Raises:
+            SourceChangedError: An object was replaced meanwhile. It stays, and all others are moved.
         """
         self._sync(self._mv, path1, path2, recursive, maxdepth, **kwargs)
 
@@ -47,9 +60,11 @@ class Moves(Trees):
         pairs = await (self._single(path1, pairs) if single else self._below(path1, pairs))
         if not pairs:
             await self._refuse_nothing(roots, recursive=recursive)
+        targets = dict(pairs)
+        versions = await self._versions(roots, targets, recursive=recursive and maxdepth is None)
         await self._copy_pairs(pairs, on_error="raise", **kwargs)
-        moved = dict.fromkeys(source for source, _ in pairs)
-        await self._remove_each(moved)
+        moved = dict.fromkeys(targets)
+        await self._remove_each(targets, versions)
         if not single and maxdepth is None:
             folders = {folder for one in moved for folder in entries.above(one)}
             for one in roots:
@@ -88,11 +103,50 @@ class Moves(Trees):
             if not recursive:
                 raise self._of_many("move", one, "this is a folder")
 
-    async def _remove_each(self, names: dict[str, None]) -> None:
-        removed = [self._rm_file(one) for one in names]
-        for result in await _run_coros_in_chunks(removed, nofiles=True, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
+    async def _versions(
+        self, roots: builtins.list[str], names: Iterable[str], *, recursive: bool
+    ) -> dict[str, str]:
+        """Return the ETag that each object has now; of those in folders, from a list of each folder."""
+        names, found = {*names}, dict[str, Entry]()
+        given = {*roots} if recursive else builtins.set[str]()
+        for root in given & {folder for one in names for folder in entries.above(one)}:
+            if given.isdisjoint(entries.above(root)):
+                found |= await self._tree(root, withdirs=False)
+        left = [one for one in names if one not in found]
+        looked = await _all(self._awaited(self._look, one) for one in left)
+        found |= zip(left, looked, strict=True)
+        return {one: found[one]["etag"] for one in names}
+
+    async def _remove_each(self, targets: dict[str, Any], versions: dict[str, str]) -> None:
+        """Remove sources that are still what was copied.
+
+        Raises:
+            SourceChangedError: One was replaced meanwhile; it stays, and the others are removed.
+        """
+        try:
+            await _all(self._remove_copied(one, targets[one], versions[one]) for one in targets)
+        finally:
+            for one in targets:
+                self._forget_below(one)
+
+    async def _remove_copied(self, source: str, target: Any, version: str) -> None:
+        try:
+            entry = await self._awaited(self._look, source)
+        except NotFoundError:
+            # Somebody else has removed it.
+            return
+        if entry["etag"] != version:
+            raise _changed(self.url(source))
+        # The engine removes this version and no other, and copies once more what it does not find unchanged.
+        names = self.url(source), self.url(target)
+        try:
+            await self._call(Job.move(*names, **self._reach).wait)
+        except UsageError:
+            # In two buckets, what was written within one second may be one object with two names; it is not
+            # if a later copy leaves the source as it was.
+            await asyncio.sleep(APART_S)
+            await self._move(names)
+            await self._call(Job.move(*names, **self._reach).wait)
 
     async def _remove_markers(self, folder: str) -> None:
         """Remove the empty objects that stand for a folder and those in it, if nothing else is left there."""
@@ -104,7 +158,24 @@ class Moves(Trees):
         try:
             left = await self._call(found)
             if left and all(one.key.endswith("/") and not one.size_bytes for one in left):
-                await self._call(remove, url, recursive=True, max_delete=len(left), **self._reach)
+                only = {"max_delete": len(left), "exclude": NOT_MARKERS}
+                await self._call(remove, url, recursive=True, **only, **self._reach)
         except NotFoundError:
             pass
         self._forget_below(folder)
+
+
+def _changed(url: str) -> SourceChangedError:
+    cause = "it was replaced while it was moved, so it was not removed; its copy is of the version before"
+    return SourceChangedError("move", url, cause, "move it again to replace the copy with the new version")
+
+
+async def _all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> builtins.list[T]:
+    """Return the results of all; raise what went wrong first only once all have ended."""
+    results: builtins.list[T] = await _run_coros_in_chunks(
+        [*coroutines], nofiles=True, return_exceptions=True
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

@@ -8,7 +8,8 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from haulage.errors import IntegrityError, LocalIOError, UsageError
+from haulage.errors import IntegrityError, UsageError
+from haulage.tables.unreadable import unreadable
 
 #: How packed files begin, by the ends of their names.
 _MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
@@ -40,7 +41,7 @@ def check(path: Path) -> None:
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
-        raise LocalIOError("read", str(path), str(error.strerror or error), None) from error
+        raise unreadable(path, error) from error
     said = path.suffix.lower() if path.suffix.lower() in _MAGIC else None
     found = next((end for end, magic in _MAGIC.items() if begins.startswith(magic)), None)
     if said != found:
@@ -59,6 +60,6 @@ def check(path: Path) -> None:
                 pass
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise LocalIOError("read", str(path), str(error.strerror or error), None) from error
+            raise unreadable(path, error) from error
         cause = f"the file is damaged: {str(error).rstrip('.')}"
         raise IntegrityError("read", str(path), cause, "fetch it again, or pack it again") from error

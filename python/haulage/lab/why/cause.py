@@ -6,11 +6,11 @@ causes explain the record alike, both are named and the status is "undetermined"
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from haulage.lab.why.fit import Fit
+from haulage.lab.why.evidence import Evidence
 
 Status = Literal["seen", "undetermined", "nothing to explain", "failed"]
 
@@ -83,90 +83,6 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What a record says of the job, or of a phase.
-
-    Attributes:
-        shares: Of lanes times wall time by category of the ledger.
-        lanes: Highest number in flight.
-        in_flight: Mean number.
-        wall_ns: Length.
-        payload: Requests with payload that ended well.
-        requests: All over the wire.
-        bytes: Payload that arrived.
-        direction: ``"up"`` or ``"down"``.
-        answer_ns: Quickest answer; ``None`` without any.
-        answer_is_empty: Whether that request carried nothing.
-        commits_share: Of the time in flight, in requests that only commit.
-        commit_ns: Median time of these.
-        took_ns: Median time of a payload request.
-        usual_bytes: Median payload.
-        rate_of_one: Rates of single requests in bit/s: the first tenth, the middle, the last tenth.
-        connections: That carried payload.
-        failed_share: Of the time in flight, in attempts that failed or were cut, refusals not counted.
-        refused: Requests refused.
-        before_ns: Before the first request.
-        after_ns: After the last.
-        asked_ns: Of ``before_ns``, with lists and looks at what there is.
-        nodes: Of a cluster; 0 without one.
-        gaps_share: Of lanes times wall time, in which a slot stood empty though the next request was queued.
-        gap_ns: Usual time of such a gap.
-        held_ns: Usual time of an attempt before it.
-        empty_ns: Between the first request and the last, without one in flight or queued.
-        wait_ns: Usual time from the end of an attempt until the next one of its lane is queued.
-        waited_after_ns: Usual time of an attempt before it.
-        on_wire: Part of the time of uploads in which the kernel had bytes on their way; ``None`` where it
-            is not known.
-        fit: Of times over sizes and numbers; ``None`` with too few requests.
-        is_whole: Whether this is the whole job, not a phase.
-    """
-
-    shares: Mapping[str, float]
-    lanes: int
-    in_flight: float
-    wall_ns: int
-    payload: int
-    requests: int
-    bytes: int
-    direction: str
-    answer_ns: float | None = None
-    answer_is_empty: bool = False
-    commits_share: float = 0.0
-    commit_ns: float | None = None
-    took_ns: float | None = None
-    usual_bytes: float | None = None
-    rate_of_one: tuple[float, float, float] | None = None
-    connections: int = 0
-    failed_share: float = 0.0
-    refused: int = 0
-    before_ns: int = 0
-    after_ns: int = 0
-    asked_ns: int = 0
-    nodes: int = 0
-    gaps_share: float = 0.0
-    gap_ns: float | None = None
-    held_ns: float | None = None
-    empty_ns: float = 0.0
-    wait_ns: float | None = None
-    waited_after_ns: float | None = None
-    on_wire: float | None = None
-    fit: Fit | None = None
-    is_whole: bool = True
-
-    @property
-    def held(self) -> dict[str, float]:
-        """Shares of the time in flight, empty slots left out; they add up to 1."""
-        busy = {name: share for name, share in self.shares.items() if name not in ("no work", "idle")}
-        whole = sum(busy.values())
-        return {name: (share / whole if whole > 0 else 0.0) for name, share in busy.items()}
-
-    @property
-    def rate(self) -> float:
-        """Payload over the length, in bit/s."""
-        return 8e9 * self.bytes / self.wall_ns if self.wall_ns else 0.0
-
-
-@dataclass(frozen=True)
 class Cause:
     """What limited it.
 
@@ -182,6 +98,13 @@ class Cause:
     status: Status
     rivals: tuple[str, ...]
     parts: dict[str, float]
+
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """What the time is divided between, where no single cause has enough of it: the largest first."""
+        return tuple(
+            name for place, (name, part) in enumerate(self.parts.items()) if place == 0 or part >= SECOND
+        )
 
 
 #: Causes that bound bytes, so that a phase of another rate is another regime. Under all others a job whose
@@ -230,7 +153,7 @@ def decide(evidence: Evidence) -> Cause:
     others = [name for name, part in shown.items() if part >= SECOND and name != first]
     if share >= MUCH or (share >= MAIN and not others):
         return said(first, *_status(first, evidence))
-    return said("mixed", "undetermined", *[first, *others])
+    return said("mixed", "undetermined", *_of_mixed([first, *others], evidence))
 
 
 def of_phases(whole: Cause, phases: Sequence[tuple[Cause, int]]) -> Cause:
@@ -278,6 +201,14 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
     if cause == "answers" and evidence.direction == "up":
         return ("seen", "latency", "service")
     return ("seen",)
+
+
+def _of_mixed(names: Sequence[str], evidence: Evidence) -> list[str]:
+    """Return what may have been, of causes that share the time: one that explains all of them comes first."""
+    others = [_status(name, evidence)[1:] for name in names]
+    found = dict.fromkeys([*names, *(rival for some in others for rival in some)])
+    first = ["processors"] if all("processors" in some for some in others) else []
+    return [*dict.fromkeys([*first, *found])]
 
 
 def _elsewhere(evidence: Evidence) -> bool:

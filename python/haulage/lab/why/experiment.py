@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from haulage.lab.analysis.words import rate_words, size_words
-from haulage.lab.why.cause import Cause, Evidence
+from haulage.lab.why.cause import Cause
+from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation
 from haulage.lab.why.plain import time_words
 from haulage.lab.why.words import Experiment
@@ -48,9 +49,11 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             " connection already fills the path or the disk",
         )
     if name == "mixed":
+        if cause.rivals[:1] == ("processors",):
+            return _of("processors", cause, evidence)
         # What can be changed alone comes first; then the number in flight.
         alone = ("disk", "source", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
-        first = next((one for one in alone if one in cause.rivals), None)
+        first = next((one for one in alone if one in cause.sharing), None)
         if first is not None:
             return _of(first, cause, evidence)
         return Experiment(

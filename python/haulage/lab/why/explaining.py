@@ -11,7 +11,8 @@ import pandas as pd
 
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Window, count
-from haulage.lab.why.cause import OF_BYTES, Cause, Evidence, decide, of_phases
+from haulage.lab.why.cause import OF_BYTES, Cause, decide, of_phases
+from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from haulage.lab.analysis.words import rate_words, size_words
-from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause, Evidence
+from haulage.lab.why import around
+from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause
+from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.record import Failure
@@ -47,7 +49,9 @@ def title(part: Part, phases: Sequence[Part] = ()) -> str:
         names = ", then ".join(NAMES[part.cause.cause] for part in phases)
         return f"What limited it changed midway: {names} ({sure})"
     if cause.cause == "mixed":
-        names = " and ".join(NAMES[name] for name in cause.rivals) or "no single cause"
+        names = " and ".join(NAMES[name] for name in cause.sharing) or "no single cause"
+        if _may_all_be_processors(cause):
+            return f"It looks like {NAMES['processors']}, or {names} together ({sure})"
         return f"No single cause: {names} share the time ({sure})"
     if cause.status == "undetermined" and cause.rivals:
         return f"What limited it: {_either(cause)} ({sure})"
@@ -95,6 +99,8 @@ def sure(found: Explanation) -> str:
         return f"Seen in one run of {n}, not confirmed: nothing was changed on purpose."
     if cause.cause == "short":
         return "Take a job of ten seconds or more."
+    if _may_all_be_processors(cause):
+        return f"Undetermined: with {NAMES['processors']} busy this record would look the same."
     if cause.cause in ("mixed", "changed"):
         return "Undetermined: no single cause is shown for enough of the time."
     return f"Undetermined: with {_either(cause)} this record would look the same."
@@ -328,46 +334,22 @@ def _starved(_: Cause, evidence: Evidence) -> str:
     )
 
 
-def _before(_: Cause, evidence: Evidence) -> str:
-    return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
-        " request: finding out what to copy, or starting nodes if there were several. The link did not limit"
-        " this job."
-    )
-
-
-def _listing(_: Cause, evidence: Evidence) -> str:
-    return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request"
-        f" for an object. Haulage listed for {time_words(evidence.asked_ns)} of it, one page after another."
-        " The rate of the link did not limit this job."
-    )
-
-
-def _nodes(_: Cause, evidence: Evidence) -> str:
-    return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first node"
-        " sent a request: the nodes were starting, or this machine was connecting to them. The link did not"
-        " limit this job."
-    )
-
-
-def _after(_: Cause, evidence: Evidence) -> str:
-    return (
-        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
-        " waiting for the disk to have it all. The link did not limit this job."
-    )
-
-
 def _mixed(cause: Cause, _: Evidence) -> str:
-    return f"The time in flight was divided: {_parts(cause)}."
+    text = f"The time in flight was divided: {_parts(cause)}."
+    if _may_all_be_processors(cause):
+        return (
+            f"{text} Processors that are busy with something else, or of which only a part may be used, hold"
+            " up all of that; a record cannot prove it."
+        )
+    others = [NAMES[name] for name in cause.rivals if name not in cause.sharing]
+    if cause.cause == "mixed" and others:
+        return f"{text} In a part of it, that may have been {' or '.join(others)}."
+    return text
 
 
-def _few(_: Cause, evidence: Evidence) -> str:
-    return (
-        f"It finished in {counted(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
-        " there is nothing to explain, and too little to judge the path by."
-    )
+def _may_all_be_processors(cause: Cause) -> bool:
+    """Whether processors alone explain what looks like several causes."""
+    return cause.cause == "mixed" and cause.rivals[:1] == ("processors",)
 
 
 def _little(_: Cause, evidence: Evidence) -> str:
@@ -376,13 +358,6 @@ def _little(_: Cause, evidence: Evidence) -> str:
 
 def _short(cause: Cause, evidence: Evidence) -> str:
     return f"{time_words(evidence.wall_ns)} say little about a path. The time in flight was {_parts(cause)}."
-
-
-def _empty(_: Cause, __: Evidence) -> str:
-    return (
-        "The record holds no requests: all was there already, nothing was found to copy, or the job ended"
-        " before its first request."
-    )
 
 
 _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
@@ -405,15 +380,15 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "connect": _here,
     "ordering": _here,
     "failures": _here,
-    "listing": _listing,
-    "nodes": _nodes,
-    "before": _before,
-    "after": _after,
+    "listing": around.listing,
+    "nodes": around.nodes,
+    "before": around.before,
+    "after": around.after,
     "mixed": _mixed,
     "changed": _mixed,
-    "few": _few,
+    "few": around.few,
     "failed": _little,
     "last-failed": _little,
     "short": _short,
-    "empty": _empty,
+    "empty": around.empty,
 }

@@ -10,12 +10,13 @@ from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from haulage.errors import IntegrityError, NotFoundError, UsageError
+from haulage.errors import IntegrityError, UsageError
 from haulage.places import local_path
 from haulage.tables import packed
 from haulage.tables.delimited import header, is_csv, told, typed
 from haulage.tables.moving.leftovers import TYPED, unlinked_if_failed
 from haulage.tables.quoting import literal
+from haulage.tables.unreadable import check_readable
 
 #: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
@@ -32,12 +33,12 @@ def readable(source: str | PathLike[str], format: str | None = None) -> Path:
 
     Raises:
         NotFoundError: There is no such file.
-        UsageError: It is a URL, or neither its name nor ``format`` says what it is.
+        CredentialError: It may not be read.
+        UsageError: It is a URL or a folder, or neither its name nor ``format`` says what it is.
         IntegrityError: It is a Parquet file that is cut short.
     """
     path = local_path("import", source, reads=True)
-    if not path.exists():
-        raise NotFoundError("open", str(path), "no such file or directory", "check the path")
+    check_readable(path)
     if format is None and not is_csv(path) and _end(path) not in _ENDS:
         hint = "give --format parquet, arrow, csv or jsonl"
         raise UsageError("import", str(path), "its format is unknown", hint)

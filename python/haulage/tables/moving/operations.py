@@ -23,6 +23,7 @@ from haulage.tables.delimited import is_csv
 from haulage.tables.moving import files, indexed
 from haulage.tables.moving.leftovers import called, forgotten_if_failed, name_of, removed_if_failed
 from haulage.tables.moving.results import Compared, Difference, Exported, Imported, Progress, index_table
+from haulage.tables.unreadable import check_readable, unreadable
 from haulage.transfer import StoreOptions
 from haulage.units import counted
 
@@ -215,7 +216,8 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
         # Others than these are no tables.
         if not name.lower().startswith(("az-table://", "http://", "https://")):
             path = local_path("verify", name, reads=True)
-            if is_csv(path) and path.exists():
+            check_readable(path)
+            if is_csv(path):
                 hint = (
                     "compare a file that haul table export wrote as .parquet, .arrow or .jsonl, or import "
                     "this one and compare the tables"
@@ -316,16 +318,26 @@ def backup(
 
 
 def behind_receipt(text: str) -> str:
-    """Return the backup that a receipt is of, if it is what the receipt says; any other name as it is."""
+    """Return the backup that a receipt is of, if it is what the receipt says; any other name as it is.
+
+    Raises:
+        NotFoundError: There is no such receipt, or its backup is not beside it.
+        UsageError: It is not the receipt of a backup.
+        IntegrityError: The backup is not what it was.
+    """
     if not text.endswith(RECEIPT):
         return text
     path = Path(text)
+    check_readable(path)
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         file, rows, digest = path.with_name(said["file"]), int(said["rows"]), str(said["hash"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, KeyError, TypeError) as error:
         hint = "pass a receipt written by haul table backup"
         raise UsageError("read", text, "this is not the receipt of a backup", hint) from error
+    check_readable(file)
     files.check_whole(file)
     with tempfile.TemporaryDirectory(prefix="haul-table-") as scratch:
         found = _engine.table_compare(str(file), str(file), scratch)

@@ -22,6 +22,7 @@ from haulage.tables import delimited, packed
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import short
 from haulage.tables.quoting import listed, quoted
+from haulage.tables.unreadable import check_readable, unreadable
 from haulage.tables.values import text_of
 
 #: A file, a folder of files, several of them, or columns by name.
@@ -252,12 +253,18 @@ def _files(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[
     named = [source] if isinstance(source, (str, PathLike)) else source
     files: list[Path] = []
     for path in (local_path("plan", name, reads=True) for name in named):
-        if path.is_dir():
+        try:
+            is_folder, is_there = path.is_dir(), path.exists()
+        except OSError as error:
+            raise unreadable(path, error) from None
+        if is_folder:
             files += sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _READERS)
-        elif path.exists():
+        elif is_there:
             files.append(path)
         else:
             raise NotFoundError("read", str(path), "no such file", "name a Parquet, CSV or JSON lines file")
+    for path in files:
+        check_readable(path)
     return files
 
 

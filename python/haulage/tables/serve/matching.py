@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -11,16 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from haulage.errors import UsageError
+from haulage.tables.serve import numbers
 from haulage.tables.serve.filters import Both, Compare, Comparison, Contains, Literal_, Name, Not, Time, Tree
 
-_COMPARE: dict[Comparison, Callable[[Any, Any], pa.Array]] = {
-    "eq": pc.equal,
-    "ne": pc.not_equal,
-    "gt": pc.greater,
-    "ge": pc.greater_equal,
-    "lt": pc.less,
-    "le": pc.less_equal,
-}
 #: Nanoseconds in the unit of a time.
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _CONTAINS = {"start": pc.starts_with, "end": pc.ends_with, "inside": pc.match_substring}
@@ -53,18 +45,20 @@ def _mask(batch: pa.RecordBatch, tree: Tree) -> pa.Array:
         case Compare(column, "ne", None):
             return pc.is_valid(batch.column(column))
         case Compare(column, how, value):
-            return _compared(batch, column, _COMPARE[how], value)
+            return _compared(batch, column, how, value)
     raise AssertionError(tree)
 
 
-def _compared(
-    batch: pa.RecordBatch, column: str, how: Callable[[Any, Any], pa.Array], value: Literal_ | Name
-) -> pa.Array:
+def _compared(batch: pa.RecordBatch, column: str, how: Comparison, value: Literal_ | Name) -> pa.Array:
     values = _plain(batch.column(column))
+    kind = values.type
     if isinstance(value, Name):
         other = _plain(batch.column(value.name))
-        return _tried(column, values.type, f"{value.name} ({other.type})", lambda: how(values, other))
-    return _tried(column, values.type, _kind(value), lambda: how(values, _scalar(value, values.type)))
+        words = f"{value.name} ({other.type})"
+        return _tried(column, kind, words, lambda: numbers.with_column(values, how, other))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _tried(column, kind, _kind(value), lambda: numbers.with_number(_numbers(values), how, value))
+    return _tried(column, kind, _kind(value), lambda: numbers.ARROW[how](values, _scalar(value, kind)))
 
 
 def may_match(tree: Tree, bounds: Bounds) -> bool:
@@ -141,17 +135,19 @@ def _scalar(value: Literal_, kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(str(value), kind) if is_text else pa.scalar(value.bytes, kind)
     fits = {
         bool: pa.types.is_boolean,
-        int: lambda one: pa.types.is_integer(one) or pa.types.is_floating(one) or pa.types.is_decimal(one),
-        float: lambda one: pa.types.is_integer(one) or pa.types.is_floating(one) or pa.types.is_decimal(one),
         str: lambda one: pa.types.is_string(one) or pa.types.is_large_string(one),
         bytes: lambda one: not (pa.types.is_string(one) or pa.types.is_nested(one)),
     }
     if not fits[type(value)](kind):
         raise TypeError
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        # Beyond 64 bits with a sign.
-        return pa.scalar(Decimal(value))
     return pa.scalar(value)
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise TypeError
+    return values
 
 
 def _tried(column: str, kind: pa.DataType, other: str, compare: Callable[[], pa.Array]) -> pa.Array:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 import haulage
-from haulage.errors import LocalIOError, NotFoundError, SourceChangedError
+from haulage.errors import SourceChangedError
 from haulage.places import without_signature
 from haulage.tables.source import Meter
+from haulage.tables.unreadable import check_readable, unreadable
 from haulage.transfer import StoreOptions
 
 
@@ -37,6 +38,7 @@ class LocalRanges:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
+        check_readable(path)
         self.size, self.version = self._state()
 
     def read(self, start: int, length: int) -> bytes:
@@ -45,7 +47,7 @@ class LocalRanges:
             with self._path.open("rb") as file:
                 found = os.pread(file.fileno(), length, start)
         except OSError as error:
-            raise _local(self._path, error) from None
+            raise unreadable(self._path, error) from None
         if self._state() != (self.size, self.version):
             hint = "ask again from the first page"
             raise SourceChangedError("read", self.name, "the file was replaced meanwhile", hint)
@@ -55,7 +57,7 @@ class LocalRanges:
         try:
             state = self._path.stat()
         except OSError as error:
-            raise _local(self._path, error) from None
+            raise unreadable(self._path, error) from None
         return state.st_size, f"{state.st_ino:x}-{state.st_mtime_ns:x}-{state.st_size:x}"
 
 
@@ -120,10 +122,3 @@ class RangesFile(io.RawIOBase):
         self._meter.bytes_read += len(found)
         self._at += len(found)
         return found
-
-
-def _local(path: Path, error: OSError) -> NotFoundError | LocalIOError:
-    cause = error.strerror or str(error)
-    if isinstance(error, FileNotFoundError):
-        return NotFoundError("open", str(path), cause, "check the path")
-    return LocalIOError("open", str(path), cause, "check the path and its permissions")

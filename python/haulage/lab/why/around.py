@@ -1,0 +1,58 @@
+"""Sentences about jobs whose requests had little to do with how long they took."""
+
+from __future__ import annotations
+
+from haulage.lab.analysis.words import time_words
+from haulage.lab.why.evidence import Evidence
+from haulage.units import counted
+
+
+def before(_: object, evidence: Evidence) -> str:
+    """Tell of what came before the first request."""
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
+        " request: finding out what to copy, or starting nodes if there were several. The link did not limit"
+        " this job."
+    )
+
+
+def listing(_: object, evidence: Evidence) -> str:
+    """Tell of lists before the first request."""
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request"
+        f" for an object. Haulage listed for {time_words(evidence.asked_ns)} of it, one page after another."
+        " The rate of the link did not limit this job."
+    )
+
+
+def nodes(_: object, evidence: Evidence) -> str:
+    """Tell of nodes that were starting."""
+    return (
+        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first node"
+        " sent a request: the nodes were starting, or this machine was connecting to them. The link did not"
+        " limit this job."
+    )
+
+
+def after(_: object, evidence: Evidence) -> str:
+    """Tell of what came after the last request."""
+    return (
+        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
+        " waiting for the disk to have it all. The link did not limit this job."
+    )
+
+
+def few(_: object, evidence: Evidence) -> str:
+    """Tell of a job of a few requests."""
+    return (
+        f"It finished in {counted(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
+        " there is nothing to explain, and too little to judge the path by."
+    )
+
+
+def empty(_: object, __: Evidence) -> str:
+    """Tell of a record without requests."""
+    return (
+        "The record holds no requests: all was there already, nothing was found to copy, or the job ended"
+        " before its first request."
+    )

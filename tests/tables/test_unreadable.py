@@ -1,0 +1,99 @@
+"""What is said of a file that cannot be read: that it is not there, may not be read, or is a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import haulage
+from command import HAUL, clean_environment
+from endpoints import TableEndpoint
+from haulage.tables.moving import import_table, verify
+from haulage.tables.packed import check
+from haulage.tables.unreadable import check_readable, unreadable
+from tables.moving import at, entities, fresh, put
+
+#: Root without the right to read all files, as anybody else.
+AS_A_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+NOT_THERE = (4, "no such file or directory", "check the path")
+REFUSED = (3, "permission denied", "check the permissions of the file and its folder")
+FOLDER = (2, "this is a folder", "name a file")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with haulage.Emulator() as emulator:
+        service = TableEndpoint("emulator", emulator.endpoint)
+        name = fresh()
+        put(service, name, entities(3), tmp_path_factory.mktemp("rows"))
+        yield at(service, name)
+
+
+def make(kind: tuple[int, str, str], path: Path) -> None:
+    if kind == FOLDER:
+        path.mkdir()
+    elif kind == REFUSED:
+        path.write_bytes(b"")
+        path.chmod(0)
+
+
+@pytest.mark.parametrize(
+    ("command", "end", "kind"),
+    [
+        *product(["verify"], [".receipt.json", ".parquet", ".csv"], [NOT_THERE, REFUSED, FOLDER]),
+        *product(["restore"], [".receipt.json"], [NOT_THERE, REFUSED, FOLDER]),
+        *product(["import"], [".parquet", ".csv.gz", ".arrow"], [REFUSED, FOLDER]),
+        *product(["serve"], [".parquet"], [NOT_THERE, REFUSED, FOLDER]),
+        *product(["plan"], [".parquet", ".csv"], [REFUSED]),
+    ],
+)
+def test_the_message_is_true(
+    command: str, end: str, kind: tuple[int, str, str], table: str, tmp_path: Path
+) -> None:
+    """A receipt that was not there was said not to be one; others ended with a traceback, or were served."""
+    code, cause, hint = kind
+    path = tmp_path / f"rows{end}"
+    make(kind, path)
+    rest = {"serve": ["--listen", "127.0.0.1:0"], "plan": []}.get(command, [table])
+    line = [*AS_A_USER, str(HAUL), "table", command, str(path), *rest]
+    env = clean_environment(tmp_path)
+    done = subprocess.run(line, check=False, env=env, capture_output=True, text=True, timeout=60)
+    assert done.stderr.replace("\n", " ").strip().endswith(f"open {path}: {cause} (hint: {hint})")
+    assert done.returncode == code
+
+
+def test_a_backup_that_is_gone_is_named_and_not_its_receipt(table: str, tmp_path: Path) -> None:
+    receipt = tmp_path / "b.parquet.receipt.json"
+    receipt.write_text('{"file": "b.parquet", "rows": 1, "hash": "x"}')
+    with pytest.raises(haulage.NotFoundError) as gone:
+        verify(str(receipt), table)
+    assert gone.value.object == str(tmp_path / "b.parquet")
+    receipt.write_bytes(b"\xff")
+    with pytest.raises(haulage.UsageError, match="not the receipt of a backup"):
+        verify(str(receipt), table)
+
+
+def test_links_that_lead_round(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "loop.jsonl"
+    path.symlink_to(path)
+    with pytest.raises(haulage.LocalIOError, match="too many levels of symbolic links") as looped:
+        import_table(path, table)
+    assert looped.value.hint == "check the path and the disk it is on"
+
+
+def test_a_pipe_is_not_opened_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    check_readable(tmp_path / "pipe")
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    with pytest.raises(haulage.NotFoundError):
+        check(tmp_path / "none.csv.gz")
+    with pytest.raises(haulage.UsageError, match="this is a folder"):
+        check(tmp_path)
+    assert isinstance(unreadable(tmp_path, OSError(5, "Input/output error")), haulage.LocalIOError)
