@@ -76,7 +76,7 @@ def test_another_account_is_not_answered_from_what_the_first_one_had(
             file.close()
         else:
             open_files.append(file)
-        assert fs.shards.get(f"of-{scheme}/d/x", is_index=True).read_at(0, 2) == bytes([number]) * 2
+        assert fs._shards.get(f"of-{scheme}/d/x", is_index=True).read_at(0, 2) == bytes([number]) * 2
 
 
 def test_a_folder_made_in_one_account_is_not_there_in_another(switch: Switch) -> None:

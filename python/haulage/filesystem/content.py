@@ -37,7 +37,7 @@ class Content(Listings):
     async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         path, start = self._strip_protocol(path), start or 0
         if not start and end is None:
-            documents = self.documents
+            documents = self._documents
             return await (documents.get(path) if documents.is_one(path) else self._whole(path))
         if start < 0 or (end or 0) < 0:
             return await self._from_end(path, start, end)

@@ -99,12 +99,12 @@ class Keeping(AsyncFileSystem):  # type: ignore[misc]
         self._listing_cache = made
 
     @property
-    def documents(self) -> Documents:
+    def _documents(self) -> Documents:
         """The documents of Zarr stores."""
         return self._kept.documents
 
     @property
-    def shards(self) -> Shards:
+    def _shards(self) -> Shards:
         """The shards of Zarr stores."""
         return self._kept.shards
 

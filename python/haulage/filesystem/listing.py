@@ -31,13 +31,13 @@ class Listings(Keeping):
         """Forget what was listed at and above a path, and shards at and below it, or everything."""
         self._since = object()
         super().invalidate_cache(path)
-        self.documents.forget()
+        self._documents.forget()
         if path is None:
             self.dircache.clear()
-            self.shards.forget()
+            self._shards.forget()
             return
         path = self._strip_protocol(path)
-        self.shards.forget(path)
+        self._shards.forget(path)
         while True:
             self.dircache.pop(path, None)
             if not path:

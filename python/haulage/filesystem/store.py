@@ -94,7 +94,7 @@ class ZarrStore(FsspecStore):
         return prototype.buffer.from_bytes(content)
 
     def _part(self, path: str, wanted: ByteRequest, shard: ReadFile | None = None) -> tuple[ReadFile, bytes]:
-        shards = self.fs.shards
+        shards = self.fs._shards
         shard = shards.get(path, is_index=_is_index(wanted)) if shard is None else shard
         try:
             return shard, _read(shard, wanted)

@@ -8,7 +8,7 @@ from haulage.units import counted
 
 
 def before(_: object, evidence: Evidence) -> str:
-    """Tell of what came before the first request."""
+    """Say what came before the first request."""
     return (
         f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
         " request: finding out what to copy, or starting nodes if there were several. The link did not limit"
@@ -17,7 +17,7 @@ def before(_: object, evidence: Evidence) -> str:
 
 
 def listing(_: object, evidence: Evidence) -> str:
-    """Tell of lists before the first request."""
+    """Say how long lists took before the first request."""
     return (
         f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request"
         f" for an object. Haulage listed for {time_words(evidence.asked_ns)} of it, one page after another."
@@ -26,7 +26,7 @@ def listing(_: object, evidence: Evidence) -> str:
 
 
 def nodes(_: object, evidence: Evidence) -> str:
-    """Tell of nodes that were starting."""
+    """Say how long nodes were starting."""
     return (
         f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first node"
         " sent a request: the nodes were starting, or this machine was connecting to them. The link did not"
@@ -35,7 +35,7 @@ def nodes(_: object, evidence: Evidence) -> str:
 
 
 def after(_: object, evidence: Evidence) -> str:
-    """Tell of what came after the last request."""
+    """Say what came after the last request."""
     return (
         f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
         " waiting for the disk to have it all. The link did not limit this job."
@@ -43,7 +43,7 @@ def after(_: object, evidence: Evidence) -> str:
 
 
 def few(_: object, evidence: Evidence) -> str:
-    """Tell of a job of a few requests."""
+    """Say that a few requests explain nothing."""
     return (
         f"It finished in {counted(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
         " there is nothing to explain, and too little to judge the path by."
@@ -51,7 +51,7 @@ def few(_: object, evidence: Evidence) -> str:
 
 
 def empty(_: object, __: Evidence) -> str:
-    """Tell of a record without requests."""
+    """Say that the record holds no requests."""
     return (
         "The record holds no requests: all was there already, nothing was found to copy, or the job ended"
         " before its first request."
