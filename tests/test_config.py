@@ -169,6 +169,18 @@ def test_an_object_that_a_default_leaves_out_is_not_silently_kept(haul: Haul, co
         haul("ls", "-r", "az://box/d/", code=4)
 
 
+def test_a_script_may_do_without_all_of_them(haul: Haul, config: Path) -> None:
+    (haul.folder / "tree").mkdir()
+    (haul.folder / "tree" / "b.tmp").write_bytes(b"x")
+    write(config, '[defaults]\nexclude = ["*.tmp"]\n')
+    haul.env["HAULAGE_CONCURRENCY"] = "no number"
+    haul("cp", "tree", "refused", code=2)
+    haul("cp", "tree", "whole", env={"HAULAGE_DEFAULTS": "none"})
+    assert (haul.folder / "whole" / "b.tmp").exists()
+    said = haul("cp", "tree", "refused", env={"HAULAGE_DEFAULTS": "all"}, code=2)
+    assert said.hints == {"set it to none, to take no options from variables and files, or unset it"}
+
+
 def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config: Path) -> None:
     write(config, "[profiles.office]\nconcurrency = 0\n")
     (haul.folder / "a").write_bytes(b"a")

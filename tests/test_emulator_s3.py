@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import ipaddress
 import json
+import signal
 import ssl
 import subprocess
 import urllib.parse
@@ -322,6 +323,22 @@ def test_a_command_finds_the_endpoint_in_its_environment(tmp_path: Path) -> None
     assert (lines["AWS_ACCESS_KEY_ID"], lines["AWS_REGION"]) == ("devstoreaccount1", "us-east-1")
     assert lines["AWS_DEFAULT_REGION"] == "us-east-1"
     assert lines["AWS_SECRET_ACCESS_KEY"].endswith("==")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_command_hears_of_a_signal_that_only_the_emulator_got(tmp_path: Path, number: int) -> None:
+    """As from docker stop: it was killed after five seconds, and its exit code was lost."""
+    script = 'trap "echo cleaned; exit 3" TERM INT HUP; echo ready; while :; do sleep 0.05; done'
+    command = [str(HAUL), "emulate", "--listen", "127.0.0.1:0", "--quiet", "--", "sh", "-c", script]
+    # Away from a terminal, at which Ctrl-C is for both.
+    with subprocess.Popen(
+        command, env=clean_environment(tmp_path), stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.communicate(timeout=60)[0] == "cleaned\n"
+        assert process.returncode == 3
 
 
 def test_rclone_moves_a_tree_through_s3_and_azure(

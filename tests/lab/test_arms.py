@@ -142,7 +142,11 @@ def test_a_download_is_what_was_uploaded(
     assert differing(items) is None
 
 
-def test_a_pipe_moves_both_ways(endpoint: Endpoint, files: list[Path], tmp_path: Path) -> None:
+def test_a_pipe_moves_both_ways(
+    endpoint: Endpoint, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An option that only one arm takes from outside makes a comparison false.
+    monkeypatch.setenv("HAULAGE_CONCURRENCY", "no number")
     arm = arm_of(method="stream", block_size="256KiB", concurrency=4)
     assert not up(endpoint, files[:1], tmp_path, arm).recorded
     name = f"up/{arm.name.replace(' ', '-')}/{files[0].name}"

@@ -60,11 +60,29 @@ pub(crate) struct Setting {
     pub(crate) source: String,
 }
 
+/// The variable by which a script, or a measurement, does without all of them.
+const DEFAULTS: &str = "HAULAGE_DEFAULTS";
+
+/// Whether options are taken from the environment and the configuration, by what the variable says.
+fn wanted(defaults: &str) -> Result<bool, Error> {
+    match defaults {
+        "" => Ok(true),
+        "none" => Ok(false),
+        other => {
+            Err(Error::new(ErrorKind::Usage, "read", DEFAULTS, format!("{other:?} is not a value of it"))
+                .hint("set it to none, to take no options from variables and files, or unset it"))
+        }
+    }
+}
+
 /// The command line with the options added that the environment and the configuration give, and it does not.
 ///
 /// # Errors
 /// Where the configuration cannot be read, names what is no option, or gives a value that the option does not take.
 pub fn fill_up(cli: Cli, args: &[OsString]) -> Result<Cli, Error> {
+    if !wanted(std::env::var(DEFAULTS).unwrap_or_default().as_str())? {
+        return Ok(cli);
+    }
     let settings = settings(&*Config::current()?, |name| std::env::var(name).ok())?;
     fill_up_from(cli, args, &settings)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use haulage::Error;
+use rustix::process;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -43,6 +44,11 @@ impl Interrupt {
 
     /// Returns at the first signal.
     pub async fn wait(&mut self) {
+        self.which().await;
+    }
+
+    /// Returns the first signal.
+    pub async fn which(&mut self) -> process::Signal {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -50,11 +56,17 @@ impl Interrupt {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hang_up => {}
+            _ = self.interrupt.recv() => process::Signal::INT,
+            _ = self.terminate.recv() => process::Signal::TERM,
+            _ = hang_up => process::Signal::HUP,
         }
     }
+}
+
+/// Whether what is typed at a terminal reaches this process and those that it has started.
+pub fn is_at_terminal() -> bool {
+    let terminal = std::fs::File::open("/dev/tty").and_then(|tty| Ok(rustix::termios::tcgetpgrp(tty)?));
+    terminal.is_ok_and(|foreground| foreground == process::getpgrp())
 }
 
 /// Whether this process was started so that it ignores a signal, as `nohup` does. Where the system does not tell, it is taken to be so.

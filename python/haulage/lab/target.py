@@ -243,6 +243,7 @@ def start_emulator(*, store: str, link: str = "none", faults: str | None = None)
         [*haul(), "emulate", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=plain_environment(),
         # Ctrl-C is for the lab, which then stops this in order.
         start_new_session=True,
     )
@@ -291,6 +292,11 @@ def haul() -> list[str]:
     return [sys.executable, "-m", "haulage"]
 
 
+def plain_environment() -> dict[str, str]:
+    """Return the environment for it, in which it takes no options but those that it is given."""
+    return {**os.environ, "HAULAGE_DEFAULTS": "none"}
+
+
 def remove_below(endpoint: Endpoint, prefix: str = "") -> None:
     """Remove what an experiment has left at a real endpoint.
 
@@ -299,7 +305,7 @@ def remove_below(endpoint: Endpoint, prefix: str = "") -> None:
     """
     url = endpoint.url(prefix)
     ran = subprocess.run(
-        [*haul(), "rm", "-r", "--quiet", url], capture_output=True, check=False, env=dict(os.environ)
+        [*haul(), "rm", "-r", "--quiet", url], capture_output=True, check=False, env=plain_environment()
     )
     if ran.returncode not in (0, 4):
         said = ran.stderr.decode(errors="replace").strip()

@@ -40,6 +40,8 @@ struct Found {
     store: Arc<dyn Store>,
     gate: Gate,
     names: Spool,
+    /// Those that somebody is writing.
+    in_use: u64,
     /// Folders that cannot be read hold leftovers that stay.
     failures: Vec<Failure>,
 }
@@ -86,11 +88,11 @@ impl Cleaning {
     /// removed.
     pub fn remove_next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
         Box::pin(async move {
-            let Some(Found { url, store, gate, names, failures }) = self.found.pop_front() else {
+            let Some(Found { url, store, gate, names, in_use, failures }) = self.found.pop_front() else {
                 return self.refusal.take().map_or(Ok(None), Err);
             };
             let bytes = store.capabilities().at_hand.then_some(0);
-            let mut report = CleanReport { failures, bytes, ..CleanReport::default() };
+            let mut report = CleanReport { failures, bytes, in_use, ..CleanReport::default() };
             let mut names = names.read()?;
             loop {
                 let batch = names.next(BATCH)?;
@@ -150,6 +152,7 @@ async fn leftovers(
         store,
         gate: gate.clone(),
         names: Spool::default(),
+        in_use: 0,
         failures: Vec::new(),
     };
     while let Some(page) = through!(gate, api, name, trace => lister.next_page(trace).await)? {
@@ -161,7 +164,10 @@ async fn leftovers(
             let wanted = below.holds(object) && filter.wants(below.name(object));
             if wanted && known.as_mut().is_none_or(|known| known.insert(found.store.identity(&leftover.key)))
             {
-                found.names.push(&leftover.key, leftover.size)?;
+                match found.store.is_in_use(&leftover.key).await? {
+                    true => found.in_use += 1,
+                    false => found.names.push(&leftover.key, leftover.size)?,
+                }
             }
         }
     }

@@ -294,6 +294,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         leftover
     }
 
+    /// Whether somebody is still writing what is in a list of leftovers, as far as the store can tell without changing anything.
+    async fn is_in_use(&self, _key: &str) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Removes what an interrupted write has left, by its key in a list of leftovers. False where it is none, or no longer: an
     /// object has come out of it, or, as far as the store can tell, somebody is still writing it.
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool>;

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from haulage.lab.arms import Item, Moved, Watch, Work, differing
-from haulage.lab.target import haul
+from haulage.lab.target import haul, plain_environment
 from haulage.lab.units import format_size
 
 _PIECE_BYTES = 1 << 20
@@ -112,6 +112,7 @@ class _process:  # noqa: N801  # used as a verb
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=plain_environment(),
             start_new_session=True,
         )
 

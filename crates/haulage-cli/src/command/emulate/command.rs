@@ -4,18 +4,22 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haulage::{Error, ErrorKind};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Serving, announce};
 use crate::args::OutputArgs;
 use crate::render::s3_variables;
-use crate::signal::Interrupt;
+use crate::signal::{Interrupt, is_at_terminal};
 use crate::stop::Stop;
 
 /// How often a command is looked after.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// After so long a command that has not ended is taken for one that a signal has not reached. A second one makes many give up at once.
+const UNTOLD: Duration = Duration::from_secs(1);
 
 /// How long a command may take to end once it was asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,9 +49,10 @@ pub(super) async fn run_or_wait(
     wait_for(child, &mut interrupt).await.map_err(|error| not_run(&program, &error).into())
 }
 
-/// Waits for the command; Ctrl-C reaches it as well, and it may take its time to end.
+/// Waits for the command. A signal reaches it as well if it was sent to all, as from a terminal; else it is passed on. It may take its
+/// time to end.
 async fn wait_for(mut child: Child, interrupt: &mut Interrupt) -> io::Result<u8> {
-    let mut left = None;
+    let mut asked: Option<(Instant, Option<Signal>)> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
@@ -55,11 +60,18 @@ async fn wait_for(mut child: Child, interrupt: &mut Interrupt) -> io::Result<u8>
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
-            () = interrupt.wait(), if left.is_none() => left = Some(PATIENCE),
+            signal = interrupt.which(), if asked.is_none() => {
+                asked = Some((Instant::now(), Some(signal).filter(|_| !is_at_terminal())));
+            }
         }
-        left = left.map(|left| left.saturating_sub(LOOK));
-        if left == Some(Duration::ZERO) {
+        let Some((at, signal)) = &mut asked else { continue };
+        if at.elapsed() >= PATIENCE {
             child.kill()?;
+        } else if at.elapsed() >= UNTOLD
+            && let Some(signal) = signal.take()
+        {
+            // It is a child of ours that has not been waited for, so nobody else has its number.
+            kill_process(Pid::from_child(&child), signal)?;
         }
     }
 }

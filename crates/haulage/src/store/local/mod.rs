@@ -392,6 +392,11 @@ impl Store for LocalStore {
         let _ = pruned.await;
     }
 
+    async fn is_in_use(&self, key: &str) -> Result<bool> {
+        let (store, key) = (self.clone(), key.to_owned());
+        blocking(move || Ok(partial::is_in_use(&store.source(&key)?))).await
+    }
+
     async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {
         let (store, key) = (self.clone(), key.to_owned());
         blocking(move || partial::remove(&store.source(&key)?)).await

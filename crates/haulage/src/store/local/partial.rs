@@ -282,6 +282,13 @@ impl Drop for PartialFile {
     }
 }
 
+/// Whether somebody writes a leftover.
+pub(super) fn is_in_use(place: &Place) -> bool {
+    let name = if place.name == MARK { Some(MARK.to_owned()) } else { partial_of(&place.name) };
+    let file = name.map(|name| place.folder.open(&name, OFlags::RDONLY | OFlags::NOFOLLOW));
+    file.is_some_and(|file| file.is_ok_and(|file| try_lock(&file).is_err()))
+}
+
 /// Removes a leftover and its list; false where somebody writes it, or it is none.
 pub(super) fn remove(place: &Place) -> Result<bool> {
     if place.name == MARK {
