@@ -120,10 +120,15 @@ impl Tally {
     }
 }
 
+/// What is said of an object that was named itself: perhaps a default excludes it that nobody had in mind.
+const LEFT_OUT: &str =
+    "; what was named stays, because --include or --exclude, or a default of them, leaves it out";
+
 /// How much was removed, or would be.
 pub(super) fn said(report: &RemoveReport, dry_run: bool) -> String {
     let verb = if dry_run { "would remove" } else { "removed" };
-    format!("{verb} {}, {}", count(report.objects, "object"), ByteSize::new(report.bytes))
+    let kept = if report.left_out { LEFT_OUT } else { "" };
+    format!("{verb} {}, {}{kept}", count(report.objects, "object"), ByteSize::new(report.bytes))
 }
 
 /// Refuses what stands for many objects, unless they are meant.

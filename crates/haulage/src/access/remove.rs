@@ -74,6 +74,8 @@ pub struct RemoveReport {
     pub bytes: u64,
     /// Objects that could not be removed.
     pub failures: Vec<Failure>,
+    /// The object that the URL itself names stays, because of `include` and `exclude`.
+    pub left_out: bool,
 }
 
 /// What is to be removed at one URL.
@@ -82,6 +84,7 @@ struct Found {
     store: Arc<dyn Store>,
     gate: Gate,
     names: Spool,
+    left_out: bool,
 }
 
 /// Objects to be removed, found and counted: nothing is removed before all that was named has been looked at.
@@ -121,13 +124,13 @@ impl Removal {
                 if !named.insert(store.name(&key)) {
                     continue;
                 }
-                let names = if what.recursive {
+                let (names, left_out) = if what.recursive {
                     let container = store.identity("");
                     let of_container = searched.iter().filter(|(known, _)| *known == container);
                     let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
-                    let names = whole_list(url, &key, &above, &filter, options).await?;
+                    let found = whole_list(url, &key, &above, &filter, options).await?;
                     searched.push((container, key.clone()));
-                    names
+                    found
                 } else {
                     let (api, name) = (store.api(Request::Look), store.name(&key));
                     let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
@@ -138,14 +141,14 @@ impl Removal {
                         }
                         None => error,
                     })?;
-                    if !filter.wants(Below::of(&key).name(&key)) {
-                        return Err(not_wanted(name));
-                    }
+                    let wanted = filter.wants(Below::of(&key).name(&key));
                     let mut one = Spool::default();
-                    one.push(&key, meta.size)?;
-                    one
+                    if wanted {
+                        one.push(&key, meta.size)?;
+                    }
+                    (one, !wanted)
                 };
-                found.push_back(Found { url: url.clone(), store, gate, names });
+                found.push_back(Found { url: url.clone(), store, gate, names, left_out });
             }
             let refusal = what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
             Ok(Self { found, dry_run: what.dry_run, refusal })
@@ -162,10 +165,10 @@ impl Removal {
         tell: &'a mut (dyn FnMut(&str) + Send),
     ) -> BoxFuture<'a, Result<Option<(String, RemoveReport)>>> {
         Box::pin(async move {
-            let Some(Found { url, store, gate, names }) = self.found.pop_front() else {
+            let Some(Found { url, store, gate, names, left_out }) = self.found.pop_front() else {
                 return self.refusal.take().map_or(Ok(None), Err);
             };
-            let mut report = RemoveReport::default();
+            let mut report = RemoveReport { left_out, ..RemoveReport::default() };
             let mut names = names.read()?;
             loop {
                 let batch = names.next(BATCH)?;
@@ -220,14 +223,14 @@ impl<'a> Below<'a> {
 }
 
 /// Everything at and below a URL that the filter wants, when the list has come to its end; without what was found `above` or below other
-/// URLs already.
+/// URLs already. And whether the filter leaves out an object that the URL names.
 async fn whole_list(
     url: &str,
     key: &str,
     above: &[Below<'_>],
     filter: &Filter,
     options: &StoreOptions,
-) -> Result<Spool> {
+) -> Result<(Spool, bool)> {
     let listed = list(url, true, options).await;
     let mut listing = listed.map_err(|error| {
         let name = error.object_name().to_owned();
@@ -235,7 +238,7 @@ async fn whole_list(
     })?;
     let below = Below::of(key);
     let mut found = Spool::default();
-    let mut left_out = None;
+    let mut left_out = false;
     while let Some(page) = listing.next().await? {
         if let Some(problem) = page.problems.into_iter().next() {
             return Err(problem);
@@ -247,22 +250,12 @@ async fn whole_list(
                     return Err(missed);
                 }
                 found.push(&object.key, object.size)?;
-            } else if object.key == key && !filter.wants(below.name(key)) {
-                left_out = Some(object.key);
+            } else {
+                left_out |= object.key == key && !filter.wants(below.name(key));
             }
         }
     }
-    match left_out {
-        Some(_) if found.count == 0 => Err(not_wanted(without_query(url).to_owned())),
-        _ => Ok(found),
-    }
-}
-
-/// An object that was named itself and is excluded, perhaps by a configuration that nobody had in mind.
-fn not_wanted(name: String) -> Error {
-    let cause = "--include and --exclude, or their defaults, leave it out, so it was not removed";
-    Error::new(ErrorKind::Usage, "rm", name, cause)
-        .hint("haul config show lists the defaults; --exclude with another glob goes before them")
+    Ok((found, left_out))
 }
 
 /// Creates the container of a URL.
@@ -322,7 +315,8 @@ pub fn remove_container<'a>(
             return Ok(report);
         }
         if force && !store.deletes_full() {
-            let found = Found { url: url.to_owned(), store: Arc::clone(&store), gate: gate.clone(), names };
+            let (url, left_out) = (url.to_owned(), false);
+            let found = Found { url, store: Arc::clone(&store), gate: gate.clone(), names, left_out };
             report = empty(found).await?;
             if !report.failures.is_empty() {
                 return Ok(report);
