@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,65 +50,67 @@ def test_a_move_to_the_same_object_by_another_interface_keeps_it(
     assert container.contents() == {"d/a": b"the only copy"}
 
 
+@pytest.fixture
+def beside() -> Iterator[Haul]:
+    """The command in a folder with that of a gateway, which has the bucket `box`.
+
+    Not in pytest's folder, which may be on a file system without the attributes that the gateway keeps.
+    """
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name, endpoints.versitygw(Path(name)) as service:
+        haul = Haul(Path(name), service.env, [service.keys[1]])
+        haul("mb", "s3://box")
+        yield haul
+
+
+def kept_by_gateway(folder: Path) -> Path:
+    """Return the file that is `d/f` of the bucket."""
+    (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
+    return kept
+
+
 @pytest.mark.parametrize("to_folder", [False, True])
-def test_a_move_between_a_gateway_and_its_folder_keeps_the_file(to_folder: bool) -> None:
-    """Not in pytest's folder, which may be on a file system without the attributes that the gateway keeps."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        folder = Path(name)
-        with endpoints.versitygw(folder) as service:
-            haul = Haul(folder, service.env, [service.keys[1]])
-            (folder / "x").mkdir()
-            (folder / "x" / "f").write_bytes(b"the only copy")
-            os.utime(folder / "x" / "f", (1_700_000_000, 1_700_000_000))
-            haul("mb", "s3://box")
-            haul("cp", "x", "s3://box/d/")
-            (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
-            places = [f"{kept.parent}/", "s3://box/d/"]
-            said = haul("mv", *(reversed(places) if to_folder else places), code=2)
-            assert "may be the same object under another name" in said.stderr
-            assert kept.read_bytes() == b"the only copy"
+def test_a_move_between_a_gateway_and_its_folder_keeps_the_file(beside: Haul, to_folder: bool) -> None:
+    (beside.folder / "x").mkdir()
+    (beside.folder / "x" / "f").write_bytes(b"the only copy")
+    os.utime(beside.folder / "x" / "f", (1_700_000_000, 1_700_000_000))
+    beside("cp", "x", "s3://box/d/")
+    kept = kept_by_gateway(beside.folder)
+    places = [f"{kept.parent}/", "s3://box/d/"]
+    said = beside("mv", *(reversed(places) if to_folder else places), code=2)
+    assert "may be the same object under another name" in said.stderr
+    assert kept.read_bytes() == b"the only copy"
 
 
-def test_a_file_with_the_time_of_its_object_outlives_the_move() -> None:
+def test_a_file_with_the_time_of_its_object_outlives_the_move(beside: Haul) -> None:
     """What was unpacked has whole seconds, which a gateway shows as they are: file and object were gone."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        folder = Path(name)
-        with endpoints.versitygw(folder) as service:
-            haul = Haul(folder, service.env, [service.keys[1]])
-            haul("mb", "s3://box")
-            haul("cp", "-", "s3://box/d/f", stdin=b"the only copy")
-            (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
-            os.utime(kept, (1_700_000_000, 1_700_000_000))
-            said = haul("mv", "s3://box/d/", f"{kept.parent}/", code=1)
-            assert "one file under two names, which was put back" in said.stderr
-            assert said.hints == {"if there are two copies indeed, delete this one yourself"}
-            assert trees.contents(kept.parent) == {"f": b"the only copy"}
-            # A copy in another folder has that time too, and is one.
-            haul("cp", "s3://box/d/", "copy/")
-            haul("mv", "s3://box/d/", "copy/")
-            assert (trees.contents(folder / "copy"), kept.exists()) == ({"f": b"the only copy"}, False)
+    beside("cp", "-", "s3://box/d/f", stdin=b"the only copy")
+    kept = kept_by_gateway(beside.folder)
+    os.utime(kept, (1_700_000_000, 1_700_000_000))
+    said = beside("mv", "s3://box/d/", f"{kept.parent}/", code=1)
+    assert "one file under two names, which was put back" in said.stderr
+    assert said.hints == {"if there are two copies indeed, delete this one yourself"}
+    assert trees.contents(kept.parent) == {"f": b"the only copy"}
+    # A copy in another folder has that time too, and is one.
+    beside("cp", "s3://box/d/", "copy/")
+    beside("mv", "s3://box/d/", "copy/")
+    assert (trees.contents(beside.folder / "copy"), kept.exists()) == ({"f": b"the only copy"}, False)
 
 
-def test_a_file_that_a_gateway_shows_with_its_own_time_outlives_the_move() -> None:
+def test_a_file_that_a_gateway_shows_with_its_own_time_outlives_the_move(beside: Haul) -> None:
     """As some gateways keep the time that an upload states: only what happens to the copy tells."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        folder = Path(name)
-        with endpoints.versitygw(folder) as service:
-            haul = Haul(folder, service.env, [service.keys[1]])
-            (folder / "x").mkdir()
-            (folder / "x" / "f").write_bytes(b"the only copy")
-            haul("mb", "s3://box")
-            haul("cp", "x", "s3://box/d/")
-            (kept,) = (path for path in folder.rglob("d/f") if path.is_file())
-            found = (folder / "x" / "f").stat()
-            os.utime(kept, ns=(found.st_mtime_ns, found.st_mtime_ns))
-            said = haul("mv", f"{kept.parent}/", "s3://box/d/", code=1)
-            assert "one file under two names, which was put back" in said.stderr
-            assert said.hints == {"if there are two copies indeed, delete this one yourself"}
-            assert trees.contents(kept.parent) == {"f": b"the only copy"}
-            # The file that it was made from is no such file.
-            haul("mv", "x", "s3://box/d/")
-            assert (trees.contents(folder / "x"), kept.read_bytes()) == ({}, b"the only copy")
+    source = beside.folder / "x" / "f"
+    source.parent.mkdir()
+    source.write_bytes(b"the only copy")
+    beside("cp", "x", "s3://box/d/")
+    kept = kept_by_gateway(beside.folder)
+    os.utime(kept, ns=(source.stat().st_mtime_ns, source.stat().st_mtime_ns))
+    said = beside("mv", f"{kept.parent}/", "s3://box/d/", code=1)
+    assert "one file under two names, which was put back" in said.stderr
+    assert said.hints == {"if there are two copies indeed, delete this one yourself"}
+    assert trees.contents(kept.parent) == {"f": b"the only copy"}
+    # The file that it was made from is no such file.
+    beside("mv", "x", "s3://box/d/")
+    assert (trees.contents(source.parent), kept.read_bytes()) == ({}, b"the only copy")
 
 
 @pytest.fixture

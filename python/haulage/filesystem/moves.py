@@ -63,12 +63,11 @@ class Moves(Trees):
         targets = dict(pairs)
         versions = await self._versions(roots, targets, recursive=recursive and maxdepth is None)
         await self._copy_pairs(pairs, on_error="raise", **kwargs)
-        moved = dict.fromkeys(targets)
         await self._remove_each(targets, versions)
         if not single and maxdepth is None:
-            folders = {folder for one in moved for folder in entries.above(one)}
+            folders = {folder for one in targets for folder in entries.above(one)}
             for one in roots:
-                if one in folders or one not in moved:
+                if one in folders or one not in targets:
                     await self._remove_markers(one)
 
     async def _below(self, source: Any, pairs: builtins.list[Pair]) -> builtins.list[Pair]:
