@@ -120,11 +120,12 @@ class Handler(logging.Handler):
         spool: str | None = None,
         **options: Unpack[StoreOptions],
     ) -> None:
-        super().__init__(level)
         self._url, self._options = url, options
         self._names = {"job": job, "node": node, "spool": spool}
         self._pid = os.getpid()
         self._sink = _opened(url, self._names, options)
+        # Only now is it known to logging, which flushes it at the end and with it all that were made before.
+        super().__init__(level)
         #: That of the process this one was forked from: to let go of it would wake threads that are not here.
         self._parents: _Sink | None = None
         self._saying = threading.local()
