@@ -195,6 +195,21 @@ def test_what_is_moved_onto_or_into_itself_is_not_lost(place: Place) -> None:
     assert not fs.exists(at("a/3"))
 
 
+def test_an_object_of_the_name_of_a_folder_is_the_object_whatever_was_listed(
+    counted_places: Counted,
+) -> None:
+    for place in (counted_places.az, counted_places.s3):
+        fs, both, folder = place.fs, place.path("both"), place.path("both/d")
+        fs.pipe({f"{folder}/b": b"12345", f"{folder}/b/c": b"22", f"{folder}/a": b"1"})
+        for listed in ((), (both,), (folder,), (f"{folder}/b",), (folder, f"{folder}/b")):
+            fs.invalidate_cache()
+            for path in listed:
+                fs.ls(path)
+            assert (fs.info(f"{folder}/b")["type"], fs.size(f"{folder}/b"), fs.du(folder)) == ("file", 5, 8)
+            assert fs.isfile(f"{folder}/b")
+            assert fs.isdir(folder)
+
+
 def test_an_object_of_the_name_of_a_folder_hides_nothing_in_it(counted_places: Counted) -> None:
     for place in (counted_places.az, counted_places.s3):
         fs, at = place.fs, place.path

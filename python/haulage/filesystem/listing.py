@@ -113,17 +113,21 @@ class Listings(Keeping):
         path = self._strip_protocol(path)
         if not path:
             return entries.of_folder("")
+        listed = not refresh and path in self.dircache
         if not refresh:
-            if path in self.dircache:
+            beside = self.dircache.get(self._parent(path)) if listed else self._known(path)
+            # An object may have the name of a folder: it is the object here, whichever of both was listed.
+            for entry in beside or ():
+                if entry["name"] == path:
+                    return entry
+            if listed and beside is not None:
                 return entries.of_folder(path)
-            for entry in self._known(path) or ():
-                return entry
         if "/" in path:
             try:
                 return await self._awaited(self._look, path)
             except NotFoundError:
                 pass
-        return await self._awaited(self._folder, path)
+        return entries.of_folder(path) if listed else await self._awaited(self._folder, path)
 
     async def _awaited(self, look: Callable[[str], Entry], path: str) -> Entry:
         entry: Entry = await self._call(look, path)
