@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -248,18 +247,18 @@ def test_a_wrong_name_is_said_at_once(logger: logging.Logger) -> None:
 
 def test_a_handler_that_could_not_be_made_keeps_nobody_from_being_flushed(tmp_path: Path) -> None:
     code = """
-        import logging, logging.handlers, haulage, haulage.watch
-        kept = logging.handlers.MemoryHandler(1000, target=logging.FileHandler("kept.log"))
-        logging.getLogger().addHandler(kept)
-        errors = []
-        for url in ("ftp://host/log", "", "az://logs/x"):
-            try:
-                haulage.watch.Handler(url)
-            except haulage.HaulageError as error:
-                errors.append(error)
-                logging.warning("no log at %r", url)
-        """
-    done = run(textwrap.dedent(code), tmp_path)
+import logging, logging.handlers, haulage, haulage.watch
+kept = logging.handlers.MemoryHandler(1000, target=logging.FileHandler("kept.log"))
+logging.getLogger().addHandler(kept)
+errors = []
+for url in ("ftp://host/log", "", "az://logs/x"):
+    try:
+        haulage.watch.Handler(url)
+    except haulage.HaulageError as error:
+        errors.append(error)
+        logging.warning("no log at %r", url)
+"""
+    done = run(code, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert len((tmp_path / "kept.log").read_text().splitlines()) == 3
 

@@ -228,9 +228,7 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
 
     def _open_to_read(self, path: str) -> ReadFile:
         kept = self._kept
-        listed = [
-            entry for entry in self._known(path) or () if entry["name"] == path and entry["type"] == "file"
-        ]
+        listed = [entry for entry in self._known(path) if entry["type"] == "file"]
         if listed and listed[0]["size"] > UNKNOWN and not self._was_read(path, listed[0], kept):
             # Its size and version are known, so the first request is for what is wanted first, and for no
             # other version.

@@ -94,40 +94,35 @@ class Listings(Keeping):
         """Return what a listing at hand says is in a folder, or of an object."""
         found: builtins.list[Entry] | None = self.dircache.get(path)
         if found is None:
-            known = self._known(path) or ()
+            known = self._known(path)
             # An object may have the name of a folder, as markers of folders have; that lists what is in it.
             if all(entry["type"] == "file" for entry in known):
-                found = [*known] or None
+                found = known or None
         return found
 
-    def _known(self, path: str) -> builtins.list[Entry] | None:
-        """Return what a listing at hand says of a folder or an object."""
-        try:
-            known: builtins.list[Entry] | None = self._ls_from_cache(path)
-        except FileNotFoundError:
-            # Somebody else may have written it meanwhile.
-            return None
-        return known
+    def _known(self, path: str) -> builtins.list[Entry]:
+        """Return what a listing of its folder, if at hand, says of a name: an object, a folder or both.
+
+        If it says nothing, somebody else may have written it since.
+        """
+        listed = self.dircache.get(entries.parent(path)) or ()
+        return [entry for entry in listed if entry["name"] == path]
 
     async def _info(self, path: str, refresh: bool = False, **_: Any) -> Entry:
         path = self._strip_protocol(path)
         if not path:
             return entries.of_folder("")
-        listed = not refresh and path in self.dircache
         if not refresh:
-            beside = self.dircache.get(self._parent(path)) if listed else self._known(path)
-            # An object may have the name of a folder: it is the object here, whichever of both was listed.
-            for entry in beside or ():
-                if entry["name"] == path:
-                    return entry
-            if listed and beside is not None:
-                return entries.of_folder(path)
+            for entry in self._known(path):
+                return entry
         if "/" in path:
             try:
                 return await self._awaited(self._look, path)
             except NotFoundError:
                 pass
-        return entries.of_folder(path) if listed else await self._awaited(self._folder, path)
+        if not refresh and path in self.dircache:
+            return entries.of_folder(path)
+        return await self._awaited(self._folder, path)
 
     async def _awaited(self, look: Callable[[str], Entry], path: str) -> Entry:
         entry: Entry = await self._call(look, path)
@@ -144,10 +139,8 @@ class Listings(Keeping):
         """Return whether an object of at least this size has this name, which a folder may have too."""
         if "/" not in name:
             return False
-        listed = self.dircache.get(entries.parent(name)) or ()
         try:
-            # Somebody else may have written it since.
-            known = [one for one in listed if one["name"] == name] or [await self._awaited(self._look, name)]
+            known = self._known(name) or [await self._awaited(self._look, name)]
         except NotFoundError:
             return False
         return any(one["type"] == "file" and one["size"] >= least for one in known)

@@ -124,7 +124,7 @@ class Handler(logging.Handler):
         self._names = {"job": job, "node": node, "spool": spool}
         self._pid = os.getpid()
         self._sink = _opened(url, self._names, options)
-        # Only now is it known to logging, which flushes it at the end and with it all that were made before.
+        # Logging flushes all that it knows at the end, and stops at one that has no log.
         super().__init__(level)
         #: That of the process this one was forked from: to let go of it would wake threads that are not here.
         self._parents: _Sink | None = None
