@@ -179,6 +179,7 @@ def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
     [
         (["run"], 2, ", or a file)"),
         (["run", "nothing"], 4, "; or name a TOML file)"),
+        (["run", "concurency"], 4, "(hint: did you mean 'concurrency'?)"),
         (["run", "block-upload", "--set", "replicats=1"], 2, "hint: did you mean 'replicates'?"),
         (["run", "block-upload", "--set", "replicates"], 2, "hint: write --set KEY=VALUE"),
         (["run", "block-upload", "--set", "idle=100"], 2, "hint: write 100s or 100m"),

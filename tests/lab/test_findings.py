@@ -13,7 +13,7 @@ import pytest
 
 from haulage.lab import run as run_plan
 from haulage.lab.analysis import Analysis, analyse
-from haulage.lab.analysis.findings import fault
+from haulage.lab.analysis.findings import fault, knee
 from lab import made_runs
 from lab.made_runs import SECOND, cell, transfer
 
@@ -167,6 +167,13 @@ def test_concurrency_finds_the_knee(tmp_path: Path) -> None:
     card = next(card for card in found.findings if card.title == "Knee")
     assert card.value == 8
     assert "8 in flight are enough" in card.sentence
+
+
+def test_knees_up_and_down_have_titles_of_their_own() -> None:
+    row = {"method": "blocks", "size_bytes": None, "knee": None, "knee_low": None, "knee_high": None, "n": 2}
+    rows = pd.DataFrame([row | {"direction": way, "rate_bits_per_second": None} for way in ("down", "up")])
+    made: Any = {"knees": SimpleNamespace(frame=rows)}
+    assert [card.title for card in knee(made)] == ["Knee, down", "Knee, up"]
 
 
 def test_one_odd_replicate_is_flagged_and_kept(tmp_path: Path) -> None:

@@ -113,6 +113,26 @@ def test_the_choices_beneath_a_chart_fit_on_a_phone(opened: Opened) -> None:
         assert box["x"] + box["width"] <= 400
 
 
+def test_pictures_hold_labels_that_are_wider_than_they_were_measured(opened: Opened) -> None:
+    """Readers without the font that the picture was laid out with saw labels without their beginning."""
+    found = opened.page.evaluate(
+        """async () => {
+          const waits = () => new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
+          const svg = document.querySelector("#ledger svg");
+          for (const text of svg.querySelectorAll("text")) text.setAttribute("font-size", "20px");
+          svg.style.display = "none";
+          await waits();
+          svg.style.display = "";
+          await waits();
+          const edges = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll("text")].map((text) => text.getBoundingClientRect())
+            .filter((text) => text.width)
+            .filter((text) => text.left < edges.left - 1 || text.right > edges.right + 1).length;
+        }"""
+    )
+    assert found == 0
+
+
 def test_charts_by_node_have_their_legend_on_top(browser: Browser, tmp_path: Path) -> None:
     """It stood beneath the last of twelve rows of charts."""
     cells = [

@@ -168,8 +168,19 @@ def test_only_the_first_rows_are_shown_and_the_total_is_said(analysis: Analysis,
 
 def test_cards_say_unit_interval_n_and_query(run: Path, analysis: Analysis) -> None:
     cards = [
-        Finding("Rate", "Adaptive is quick.", 2.5e8, "bit/s", 2.2e8, 2.7e8, 6, 0.969, "rates"),
+        Finding(
+            "Rate",
+            "Adaptive is 82% to 90.5% quicker, loss=1%.",
+            2.5e8,
+            "bit/s",
+            2.2e8,
+            2.7e8,
+            6,
+            0.969,
+            "rates",
+        ),
         Finding("Tail", "p99: n too small.", None, "ns", None, None, 42, 0.95, "percentiles"),
+        Finding("Blocks", "No use.", None, "bytes", None, None, 6, 0.95, "run_order", "no gain"),
         Finding("Steps", "There is no step.", None, "steps", None, None, 158, 0.95, "run_order"),
     ]
     known = Analysis(run, analysis.results, analysis.verdict, cards, [])
@@ -178,9 +189,11 @@ def test_cards_say_unit_interval_n_and_query(run: Path, analysis: Analysis) -> N
     assert found is not None
     words = re.sub(r"<[^>]+>|\s+", " ", found[1])
     plain = re.sub(r" +", " ", words)
-    assert "Rate 250 Mbit/s 220 to 270 Mbit/s, 97 % interval Adaptive is quick. n = 6 · query rates" in plain
-    assert "Tail n too small no interval p99: n too small. n = 42 · query percentiles" in plain
-    assert "Steps none no interval There is no step. n = 158" in plain
+    assert "Rate 250 Mbit/s 220 to 270 Mbit/s, 97 % interval" in plain
+    assert "Adaptive is 82 % to 90.5 % quicker, loss=1%. n = 6 · query rates" in plain
+    assert "Tail n too small p99: n too small. n = 42 · query percentiles" in plain
+    assert "Blocks no gain No use. n = 6" in plain
+    assert "Steps not determined There is no step. n = 158" in plain
 
 
 def test_what_does_not_apply_is_left_out_and_said(tmp_path: Path) -> None:

@@ -172,6 +172,13 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (away.code, away.hint) == ("connection", "is the scheduler running? dask scheduler starts one")
     none = refused(Where(file=str(tmp_path / "none.json")))
     assert none.hint == f"start one with: dask scheduler --scheduler-file {tmp_path / 'none.json'}"
+    other = tmp_path / "other.json"
+    for text in ("", "{cut", "[]", "{}"):
+        other.write_text(text)
+        unknown = refused(Where(file=str(other)))
+        assert (unknown.code, unknown.cause) == ("integrity", "not the file of a scheduler")
+        assert unknown.hint == "name the file written by dask scheduler --scheduler-file"
+    assert refused(Where(file=str(tmp_path))).cause == "Is a directory"
 
 
 def test_a_cluster_that_does_not_fit(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -468,3 +468,41 @@ def test_a_sas_for_one_table_needs_no_index(own: TableEndpoint, tmp_path: Path) 
         import_table(lines, f"{at(own, table)}?{signature}")
     assert raised.value.code == "permission"
     assert signature not in str(raised.value)
+
+
+def test_what_is_said_of_times_that_are_kept_as_text(
+    own: TableEndpoint, emulated: haulage.Emulator, tmp_path: Path
+) -> None:
+    """They were called several types, also in JSON lines, which have one property and no columns."""
+    environment = {
+        **clean_environment(tmp_path),
+        "AZURE_STORAGE_CONNECTION_STRING": emulated.connection_string,
+    }
+    name, source = fresh(), tmp_path / "times.jsonl"
+    rows: list[dict[str, Any]] = [
+        {
+            "PartitionKey": "p",
+            "RowKey": str(year),
+            "d@odata.type": "Edm.DateTime",
+            "d": f"{year}-01-01T00:00:00Z",
+        }
+        for year in (1601, 2020)
+    ]
+    rows += [{"PartitionKey": "p", "RowKey": str(n), "x": value} for n, value in enumerate((1, "one"))]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import_table(source, at(own, name), create=True)
+
+    def said(file: str) -> list[str]:
+        command = [str(HAUL), "table", "export", f"az-table://{name}", file, "-q"]
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done
+        return str(done.stderr).splitlines()
+
+    assert said("rows.jsonl") == []
+    assert said("rows.parquet") == [
+        "haul: the property d has times outside 1677 to 2262: they are kept as text in the column "
+        "d@Edm.DateTime.text",
+        "haul: the property x has several types: it is in the columns x@Edm.Int32 and x@Edm.String",
+    ]

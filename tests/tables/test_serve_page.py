@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import http.server
 import io
+import itertools
 import json
 import re
 import threading
@@ -230,6 +231,36 @@ def test_a_map_of_the_world_has_no_coast_across_it(opened: Callable[..., Opened]
         one = opened(proxy.url, viewport={"width": 1280, "height": 900})
         state(one, "done")
         assert one.page.evaluate(DENSEST) < 0.5
+
+
+#: Where each label of the lowest line of the map begins and ends.
+LABELS = """
+async () => {
+  const found = [], own = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    if (this.canvas.id === 'world') found.push([y, x, x + this.measureText(text).width]);
+    return own.call(this, text, x, y);
+  };
+  dispatchEvent(new Event('resize'));
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  const lowest = Math.max(...found.map(([y]) => y));
+  return found.filter(([y]) => y === lowest).map(([, start, end]) => [start, end]);
+}
+"""
+
+
+@pytest.mark.parametrize("width", [320, 400, 1280])
+@pytest.mark.parametrize("lon", [[-170.0, 170.0], [-140.0, -104.0]])
+def test_the_degrees_of_a_map_have_room(opened: Callable[..., Opened], lon: list[float], width: int) -> None:
+    rows = pa.RecordBatch.from_pydict(
+        {"PartitionKey": ["p"] * 2, "RowKey": ["a", "b"], "lat": [-8.0, 8.0], "lon": lon}
+    )
+    with serving(source(FakeTable(rows))) as proxy:
+        one = opened(proxy.url, viewport={"width": width, "height": 900})
+        state(one, "done")
+        labels = one.page.evaluate(LABELS)
+        assert len(labels) > 2
+        assert all(end + 8 < start for (_, end), (start, _) in itertools.pairwise(labels))
 
 
 def test_all_rows_stream_into_the_page_and_what_is_seen_is_downloaded(

@@ -54,7 +54,7 @@ def test_once_prints_a_summary(haul: Haul, folder: InFolder) -> None:
     finished_job(folder)
     said = haul("watch", folder.root, "--once", code=1).text
     assert "failed  job 0123456789abcdef  copy data/ to az://c/" in said
-    assert "2/2 objects  1 failed" in said
+    assert "1/2 objects  1 failed" in said
     assert re.search(r"permission +1 ", said)
     assert re.search(r"busy +1 ", said)
     assert "a symlink is left out" in said
@@ -70,11 +70,11 @@ def test_failures_are_said_by_job(haul: Haul, folder: InFolder) -> None:
     again.progress(2, 2)
     again.end(0, done=2)
     ran = haul("watch", folder.root, "--once", code=1)
-    assert "2 jobs, 0 running" in ran.text
+    assert "2 jobs: 0 running\n" in ran.text
     # The second has put right what the first left; its own count says so.
     assert "1 failed in 1 of 2 jobs" in ran.text
     assert re.search(r"^JOB +STATE +DONE +FAILED +MOVED +LEFT +WHAT", ran.text, re.M)
-    assert re.search(r"^01234567 +failed +\d/\d +1 +.* copy data/ to az://c/", ran.text, re.M)
+    assert re.search(r"^01234567 +failed +1/2 +1 +.* copy data/ to az://c/", ran.text, re.M)
     assert re.search(r"^fedcba98 +done +2/2 +0 +2.0 KiB +copy data/ to az://c/", ran.text, re.M)
     assert re.search(r"^\S+ +fedcba98 +done +copy ", ran.text, re.M)
     assert (

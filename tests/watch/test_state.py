@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as some
+from rich.console import Console
 
 from haulage.watch import state as states
 from haulage.watch.applying import apply, tick
@@ -14,6 +16,7 @@ from haulage.watch.history import MOST, History, together
 from haulage.watch.line import Line, of_log
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
+from haulage.watch.tables import screen
 from watch.writing import JOB, SECOND, T0, Writer, object_fields, progress_fields
 
 
@@ -74,6 +77,22 @@ def test_one_that_says_nothing_is_silent_after_4_s_and_gone_after_10_min(told: T
     assert len(told.look(1)["problems"]) == 1
     assert told.look(600)["ended"]
     assert told.look()["exit_code"] == 1
+
+
+def test_silent_jobs_are_counted_by_themselves(told: Told) -> None:
+    for job in ("a" * 16, "b" * 16):
+        told.writer(job=job).start()
+    told.look(5)
+    alive, ended = told.writer(job="c" * 16), told.writer(job="d" * 16)
+    alive.start()
+    ended.start()
+    ended.end()
+    shown = told.look(1)
+    totals = shown["totals"]
+    assert (totals["jobs"], totals["jobs_running"], totals["jobs_silent"]) == (4, 3, 2)
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(screen(shown, 50))
+    assert "4 jobs: 1 running, 2 silent\n" in console.export_text()
 
 
 def test_what_a_killed_job_left_and_another_sends_is_no_sign_of_life(told: Told) -> None:

@@ -179,6 +179,58 @@ def test_a_phone_does_not_scroll_sideways(page: Page, opened: Callable[..., Open
     assert paper == ("rgb(254, 254, 254)" if scheme == "light" else "rgb(23, 29, 36)")
 
 
+#: The bottoms of the chart with its legend and of what holds it, and the lines and values of the legend.
+LEGEND = """
+() => {
+  const cells = [...document.querySelectorAll('#rate .u-legend th, #rate .u-legend td')];
+  return {
+    bottom: document.querySelector('#rate .uplot').getBoundingClientRect().bottom,
+    room: document.getElementById('rate').getBoundingClientRect().bottom,
+    borders: cells.map((cell) => getComputedStyle(cell).borderBottomWidth),
+    values: [...document.querySelectorAll('#rate .u-value')].map((cell) => cell.textContent),
+  };
+}
+"""
+
+
+@pytest.mark.parametrize("width", [240, 320, 400])
+def test_the_legend_of_the_rate_has_room_and_no_lines(
+    page: Page, opened: Callable[..., Opened], width: int
+) -> None:
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=False)
+    one = opened(viewport={"width": width, "height": 740})
+    wait_for(one, shown)
+    legend = one.page.evaluate(LEGEND)
+    assert set(legend["borders"]) == {"0px"}
+    assert legend["values"] == ["\N{EN DASH}", "\N{EN DASH}"]
+    one.page.locator("#rate .u-over").hover()
+    assert "\N{EN DASH}" not in one.page.evaluate(LEGEND)["values"]
+    # Where text is larger, the legend takes two lines.
+    one.page.evaluate("document.querySelector('#rate .u-legend').style.fontSize = '20px'")
+    legend = one.page.evaluate(LEGEND)
+    assert legend["bottom"] <= legend["room"]
+
+
+def test_silent_jobs_and_failed_objects_are_counted_by_themselves(
+    page: Page, opened: Callable[..., Opened]
+) -> None:
+    told = Told()
+    told.writer("gone", job="a" * 16).start()
+    told.look(5)
+    running = told.writer("here", job="b" * 16)
+    running.start()
+    running.progress(12, 20, objects_failed=2)
+    shown = told.look(1)
+    page.draw(shown, last=False)
+    one = opened()
+    wait_for(one, shown)
+    assert text_of(one, "#about") == "2 jobs: 1 running, 1 silent"
+    assert "Objects\n10 / 20+\nFailed\n2 in 1 of 2 jobs" in text_of(one, "#facts")
+    assert "\t10 / 20\t2\t" in text_of(one, "#jobs")
+    assert "\t10\t2\t" in text_of(one, "#nodes")
+
+
 def test_the_keyboard_reaches_what_scrolls(page: Page, opened: Callable[..., Opened]) -> None:
     shown = shown_of(busy(), 0)
     page.draw(shown, last=False)

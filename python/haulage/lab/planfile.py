@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import tomllib
 from collections.abc import Callable, Mapping
@@ -53,12 +54,9 @@ def text_of(name: str) -> str:
         return (resources.files("haulage.lab") / "plans" / f"{name}.toml").read_text(encoding="utf-8")
     path = Path(name)
     if not path.is_file():
-        raise NotFoundError(
-            "read plan",
-            name,
-            "neither a plan nor a file",
-            f"plans: {', '.join(names())}; or name a TOML file",
-        )
+        near = difflib.get_close_matches(name, names(), 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"plans: {', '.join(names())}; or name a TOML file"
+        raise NotFoundError("read plan", name, "neither a plan nor a file", hint)
     return text_at(path)
 
 

@@ -133,6 +133,7 @@ def _totals(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     running = [job for job in jobs if job["health"] not in ("done", "failed", "lost", "panicked")]
     totals["listed"] = all(job["listed"] for job in running)
     totals["jobs"], totals["jobs_running"] = len(jobs), len(running)
+    totals["jobs_silent"] = sum(job["health"] == "silent" for job in running)
     totals["jobs_with_failures"] = sum(job["objects_failed"] > 0 for job in jobs)
     return totals
 

@@ -122,7 +122,10 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         goal = f" to {printable(job['destination'])}" if job["destination"] else ""
         lines.append(_line((word, style), f"  job {printable(job['job'])}  {what}{goal}"))
     else:
-        lines.append(_line(f"{counted(totals['jobs'], 'job')}, {totals['jobs_running']} running"))
+        silent = totals["jobs_silent"]
+        running = f"{counted(totals['jobs'], 'job')}: {words.count(totals['jobs_running'] - silent)} running"
+        said = [(f", {words.count(silent)} silent", "bold yellow")] if silent else []
+        lines.append(_line(running, *said))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
     lines.append(_line(*_between(healths, "  ")))
     lines.append(_line(*_between(_progress(shown), "  ")))
@@ -146,8 +149,9 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
     tasks = [(tables_beside.of_tasks(shown["tasks"]), "bold")] if shown["tasks"] else []
     if tasks and not totals["objects_total"] and not totals["bytes_total"]:
         return tasks
-    done, total = totals["objects_done"], totals["objects_total"]
-    of = f"{words.count(done)}/{words.count(total)}" if total >= done and total else words.count(done)
+    done, total = _done(totals), totals["objects_total"]
+    known = total and total >= totals["objects_done"]
+    of = f"{words.count(done)}/{words.count(total)}" if known else words.count(done)
     more = "" if totals["listed"] or not total else "+"
     plural = "" if max(done, total) == 1 and not more else "s"
     parts = [(f"{of}{more} object{plural}", "bold")]
@@ -169,6 +173,13 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
     return [*parts, *tasks]
 
 
+def _done(row: dict[str, Any]) -> int:
+    """Return how many objects are done, without those that failed, which the events count among them."""
+    # Of tasks, those that failed are not counted among them.
+    failed: int = 0 if row.get("tasks") else row["objects_failed"]
+    return max(0, int(row["objects_done"]) - failed)
+
+
 def _jobs(rows: list[dict[str, Any]]) -> Table:
     table = NarrowingTable("JOB", "STATE", ">DONE", ">FAILED?", ">MOVED?", ">LEFT", "*WHAT")
     for row in rows:
@@ -178,7 +189,7 @@ def _jobs(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(_short(row["job"])),
             Text(word, style=style),
-            f"{words.count(row['objects_done'])}/{words.count(row['objects_total'])}",
+            f"{words.count(_done(row))}/{words.count(row['objects_total'])}",
             Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
             words.size(row["bytes_done"]),
             words.duration(row["eta_ns"]) if row["eta_ns"] is not None else "",
@@ -222,7 +233,7 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
             Text(printable(row["what"])),
             format_rate(row["rate_bits_per_second"]) if engine else "",
             str(row["in_flight"]) if counts else "",
-            words.count(row["objects_done"]) if counts else "",
+            words.count(_done(row)) if counts else "",
             Text(
                 words.count(row["objects_failed"]) if counts else "",
                 style="red" if row["objects_failed"] else "dim",

@@ -318,6 +318,7 @@ def fault_of(results: Results) -> Iterator[Finding]:
             int(part["n"].sum()),
             0.0,
             "places",
+            {"none": "nothing failed", "undetermined": "not determined"}.get(first["fault"], first["fault"]),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -131,6 +132,7 @@ def block_size(results: Results) -> Iterator[Finding]:
             int(row["n"]),
             st.LEVEL,
             "block_sizes",
+            "no gain",
         )
 
 
@@ -275,7 +277,7 @@ def crossing(results: Results) -> Iterator[Finding]:
                 & others["larger_favours"].isin((row["smaller_favours"], row["larger_favours"]))
             ]
             for _, one in same.iterrows():
-                yield card_of(
+                card = card_of(
                     one,
                     "Crossover",
                     _crossing_words(one, str(direction)),
@@ -283,6 +285,7 @@ def crossing(results: Results) -> Iterator[Finding]:
                     "crossovers",
                     ("crossover_bytes", "low_bytes", "high_bytes"),
                 )
+                yield replace(card, no_value="none found")
 
 
 def _crossing_words(row: pd.Series, direction: str) -> str:
@@ -313,7 +316,10 @@ def _crossing_words(row: pd.Series, direction: str) -> str:
 
 def knee(results: Results) -> Iterator[Finding]:
     """From how many requests in flight more give nothing."""
-    for _, row in table(results, "knees").iterrows():
+    rows = table(results, "knees")
+    several = len(rows) > 0 and rows["direction"].nunique() > 1
+    for _, row in rows.iterrows():
+        title = f"Knee, {row['direction']}" if several else "Knee"
         at, rate = number(row["knee"]), number(row["rate_bits_per_second"])
         low, high = number(row["knee_low"]), number(row["knee_high"])
         what = f"{row['method']}" + (
@@ -335,7 +341,7 @@ def knee(results: Results) -> Iterator[Finding]:
                 f" needed, and up to {int(row['most'])} none is shown to be enough."
             )
         yield card_of(
-            row, "Knee", sentence + best, "requests in flight", "knees", ("knee", "knee_low", "knee_high")
+            row, title, sentence + best, "requests in flight", "knees", ("knee", "knee_low", "knee_high")
         )
 
 

@@ -93,6 +93,7 @@ class Finding:
         n: Observations.
         level: Of the interval, as achieved.
         query: Name of the result that the number comes from.
+        no_value: What its card shows in place of a number.
     """
 
     title: str
@@ -104,6 +105,7 @@ class Finding:
     n: int
     level: float
     query: str
+    no_value: str = "not determined"
 
 
 @dataclass(frozen=True)

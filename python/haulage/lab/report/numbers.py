@@ -5,8 +5,6 @@ from __future__ import annotations
 from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import scale_of
 
-#: Findings that have no value say this; the sentence says why.
-NONE = "none"
 #: A unit of the analysis, and the one of :func:`scale_of` that it is.
 _SCALED = {"bits_per_second": "bit/s", "bit/s": "bit/s", "ns": "ns"}
 
@@ -15,10 +13,10 @@ def number(value: float | None, unit: str) -> tuple[str, str]:
     """Return a value and its unit as people write them.
 
     >>> number(262144000.0, "bit/s"), number(None, "ns")
-    (('262', 'Mbit/s'), ('none', ''))
+    (('262', 'Mbit/s'), ('not determined', ''))
     """
     if value is None:
-        return NONE, ""
+        return "not determined", ""
     if unit in _SCALED:
         divisor, name = scale_of([abs(value)], _SCALED[unit])
         return digits(value / divisor), name

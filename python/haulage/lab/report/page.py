@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -286,7 +287,11 @@ def _plain(value: Any) -> str:
 
 def _card(finding: Finding) -> Card:
     shown, unit = number(finding.value, finding.unit)
-    if finding.value is None and TOO_SMALL in finding.sentence:
-        shown = TOO_SMALL
+    if finding.value is None:
+        shown = TOO_SMALL if TOO_SMALL in finding.sentence else finding.no_value
     bounds = interval(finding.value, finding.low, finding.high, finding.unit, finding.level)
-    return Card(finding.title, shown, unit, bounds, finding.sentence, count(finding.n), finding.query)
+    if finding.value is None:
+        bounds = ""
+    # As the intervals have it; loss=1% is of a link and stays.
+    sentence = re.sub(r"(?<![\w=.,])(\d[\d.,]*)%", r"\1 %", finding.sentence)
+    return Card(finding.title, shown, unit, bounds, sentence, count(finding.n), finding.query)

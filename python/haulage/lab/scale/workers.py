@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from haulage import __version__
-from haulage.errors import ConnectionLostError, NotFoundError, UnsupportedError, UsageError
+from haulage.errors import (
+    ConnectionLostError,
+    IntegrityError,
+    LocalIOError,
+    NotFoundError,
+    UnsupportedError,
+    UsageError,
+)
 from haulage.lab.plan import Plan
 from haulage.lab.scale.fleet import Handle
 from haulage.lab.scale.node import serve
@@ -86,6 +93,8 @@ class Workers:
     Raises:
         UnsupportedError: Dask is not installed, or a worker has another version of this package.
         NotFoundError: There is no such file of a scheduler.
+        LocalIOError: The file of a scheduler cannot be read.
+        IntegrityError: It is not one that a scheduler has written.
         ConnectionLostError: The scheduler does not answer.
     """
 
@@ -154,17 +163,28 @@ def _connect(where: Where) -> Client:
         raise UnsupportedError("run", "nodes", f"the package {error.name} is missing", hint) from None
     # The command says in words of its own what is wrong.
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    if where.file is not None and not Path(where.file).exists():
-        hint = f"start one with: dask scheduler --scheduler-file {where.file}"
-        raise NotFoundError("connect", where.file, "there is no such file", hint)
+    address = _of_file(where.file) if where.file is not None else where.address
     shown = str(where.address or where.file)
-    given = {"address": shown} if where.address else {"scheduler_file": shown}
     try:
-        return Client(**given, timeout=_CONNECT_S, set_as_default=False)
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         hint = "is the scheduler running? dask scheduler starts one"
         cause = str(error).partition("\n")[0] or type(error).__name__
         raise ConnectionLostError("connect", shown, cause, hint) from None
+
+
+def _of_file(file: str) -> str:
+    """Return the address in the file of a scheduler."""
+    try:
+        return str(json.loads(Path(file).read_bytes())["address"])
+    except FileNotFoundError:
+        hint = f"start one with: dask scheduler --scheduler-file {file}"
+        raise NotFoundError("connect", file, "there is no such file", hint) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "name the file written by dask scheduler --scheduler-file"
+        if isinstance(error, OSError):
+            raise LocalIOError("connect", file, error.strerror or str(error), hint) from None
+        raise IntegrityError("connect", file, "not the file of a scheduler", hint) from None
 
 
 def version() -> str:

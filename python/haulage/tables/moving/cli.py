@@ -26,6 +26,8 @@ from haulage.units import BYTES, counted, in_units
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
+#: How the type of a column ends that keeps as text the times that Arrow cannot hold.
+_TEXT = ".text"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _EXIT = """\b
@@ -107,7 +109,7 @@ def _line(text: str) -> None:
     click.echo(text)
 
 
-def _tell_export(done: Exported, as_json: bool) -> None:
+def _tell_export(done: Exported, as_json: bool, json_lines: bool = False) -> None:
     # Standard output may hold the rows.
     target = STDERR.print if done.path == "-" else _line
     if as_json:
@@ -128,9 +130,23 @@ def _tell_export(done: Exported, as_json: bool) -> None:
         STDERR.print(
             f"haul: found the rows by the index {done.index}; to read the table itself, use --no-index"
         )
-    for name, types in done.mixed:
-        columns = " and ".join(f"{name}@{one}" for one in types)
-        STDERR.print(f"haul: the property {name} has several types: it is in the columns {columns}")
+    if not json_lines:
+        _tell_columns(done)
+
+
+def _tell_columns(done: Exported) -> None:
+    """Say which properties have several columns, and why."""
+    for name, kinds in done.mixed:
+        types = [kind for kind in kinds if not kind.endswith(_TEXT)]
+        if len(types) > 1:
+            columns = " and ".join(f"{name}@{kind}" for kind in types)
+            STDERR.print(f"haul: the property {name} has several types: it is in the columns {columns}")
+        for kind in kinds:
+            if kind.endswith(_TEXT):
+                STDERR.print(
+                    f"haul: the property {name} has times outside 1677 to 2262: they are kept as text in the "
+                    f"column {name}@{kind}"
+                )
 
 
 def _tell_resumed(done: Exported) -> None:
@@ -234,7 +250,7 @@ def export(table: str, path: str, **given: Any) -> int:
             on_progress=progress,
             **_options(given),
         )
-        _tell_export(done, given["as_json"])
+        _tell_export(done, given["as_json"], files.is_json_lines(path, given["format"]))
     return 0
 
 

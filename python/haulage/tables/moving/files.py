@@ -21,6 +21,7 @@ from haulage.tables.unreadable import check_readable
 #: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
 _PARQUET = ("parquet", "pq")
+_JSON_LINES = ("json", "jsonl", "ndjson")
 #: What a Parquet file begins with, and what it ends with after the length of its footer.
 _MAGIC = b"PAR1"
 _ENDINGS = (_MAGIC, b"PARE")
@@ -44,6 +45,11 @@ def readable(source: str | PathLike[str], format: str | None = None) -> Path:
         raise UsageError("import", str(path), "its format is unknown", hint)
     check_whole(path, format)
     return path
+
+
+def is_json_lines(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Whether a file is of lines of JSON, by ``format`` or else by its name."""
+    return (format or _end(Path(path))) in _JSON_LINES
 
 
 def check_whole(path: Path, format: str | None = None) -> None:

@@ -3,13 +3,16 @@
 'use strict';
 
 const WORDS = { alive: 'running', done: 'done', quiet: 'quiet', failed: 'failed', silent: 'SILENT', lost: 'LOST', panicked: 'PANIC' };
+// Without the objects that failed, which the events count among those that are done. Of tasks, those that failed are
+// not counted among them.
+const done = (row) => count(Math.max(0, row.objects_done - (row.tasks ? 0 : row.objects_failed)));
 const NODES = [
   ['Node', '', (row) => row.node],
   ['State', '', (row) => [WORDS[row.health], row.health]],
   ['What', '', (row) => row.what],
   ['Rate', 'number', (row) => (row.engine ? rate(row.rate_bits_per_second) : '')],
   ['In flight', 'number', (row) => (row.engine || row.tasks ? String(row.in_flight) : '')],
-  ['Done', 'number', (row) => (row.engine || row.tasks ? count(row.objects_done) : '')],
+  ['Done', 'number', (row) => (row.engine || row.tasks ? done(row) : '')],
   ['Failed', 'number', (row) => (row.engine || row.tasks ? [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero'] : '')],
   ['Moved', 'number', (row) => (row.engine ? size(row.bytes_done) : '')],
   ['Errors', 'number', (row) => [count(row.errors), row.errors ? 'warn' : 'zero']],
@@ -29,7 +32,7 @@ const JOBS = [
   ['Job', '', (row) => row.job],
   ['State', '', (row) => [WORDS[row.health], row.health]],
   ['What', 'wide', (row) => [row.what, row.sources.join(', '), row.destination && `to ${row.destination}`].filter(Boolean).join(' ')],
-  ['Objects', 'number', (row) => (row.objects_total ? `${count(row.objects_done)} / ${count(row.objects_total)}` : '')],
+  ['Objects', 'number', (row) => (row.objects_total ? `${done(row)} / ${count(row.objects_total)}` : '')],
   ['Failed', 'number', (row) => [count(row.objects_failed), row.objects_failed ? 'bad' : 'zero']],
   ['Moved', 'number', (row) => size(row.bytes_done)],
   ['Left', 'number', (row) => (row.eta_ns === null ? '' : duration(row.eta_ns))],
@@ -110,7 +113,7 @@ const facts = (shown) => {
   if (tasks?.failed) list.push(['Tasks failed', count(tasks.failed), 'bad']);
   const of = totals.objects_total >= totals.objects_done && totals.objects_total ? ` / ${count(totals.objects_total)}${totals.listed ? '' : '+'}` : '';
   const moves = moving(shown);
-  if (moves) list.push(['Objects', count(totals.objects_done) + of]);
+  if (moves) list.push(['Objects', done(totals) + of]);
   const failedIn = totals.jobs > 1 ? ` in ${totals.jobs_with_failures} of ${totals.jobs} jobs` : '';
   if (totals.objects_failed) list.push(['Failed', count(totals.objects_failed) + failedIn, 'bad']);
   if (totals.objects_skipped) list.push(['Skipped', count(totals.objects_skipped)]);
@@ -140,11 +143,11 @@ const chartOf = (width) => {
     cursor: { drag: { x: false, y: false } },
     legend: { live: true },
     scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
-    axes: [{ ...axis, space: 90, values: (_, ticks) => ticks.map((tick) => clock(tick * 1e9)) }, { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rate(tick)) }],
+    axes: [{ ...axis, space: 90, gap: 10, values: (_, ticks) => ticks.map((tick) => clock(tick * 1e9)) }, { ...axis, size: 80, values: (_, ticks) => ticks.map((tick) => rate(tick)) }],
     series: [
-      { label: 'time', value: (_, at) => (at === null ? '' : clock(at * 1e9)) },
+      { label: 'time', value: (_, at) => (at === null ? '–' : clock(at * 1e9)) },
       { label: 'rate', stroke: () => colour('--blue'), fill: () => `${colour('--blue')}22`, width: 2, points: { show: false },
-        value: (_, bits) => (bits === null ? '' : rate(bits)) },
+        value: (_, bits) => (bits === null ? '–' : rate(bits)) },
     ],
   }, [[], []], by('rate'));
 };
@@ -168,13 +171,14 @@ const title = (shown) => {
   if (!shown.totals.jobs_running) return queue ? `${count(queue.messages)} messages` : 'ended';
   return shown.tasks ? `${count(shown.tasks.running)} tasks` : rate(shown.totals.rate_bits_per_second);
 };
+const jobs = ({ jobs: all, jobs_running: running, jobs_silent: silent }) => `${count(all)} jobs: ${count(running - silent)} running${silent ? `, ${count(silent)} silent` : ''}`;
 const draw = (shown) => {
   if (!shown.totals) return;
   by('source').textContent = shown.source;
   const first = shown.jobs[0];
   by('about').textContent = shown.totals.jobs === 1
     ? `job ${first.job}: ${[first.what, first.sources.join(', '), first.destination && `to ${first.destination}`].filter(Boolean).join(' ')}`
-    : shown.totals.jobs ? `${shown.totals.jobs} jobs, ${shown.totals.jobs_running} running` : shown.queues.length ? '' : shown.over ? 'the input has ended without an event' : 'nothing to show yet; waiting';
+    : shown.totals.jobs ? jobs(shown.totals) : shown.queues.length ? '' : shown.over ? 'the input has ended without an event' : 'nothing to show yet; waiting';
   document.title = `${title(shown)} - haul watch`;
   if (shown.away) notice(`The log has been unavailable for ${duration(shown.away.for_ns)}: ${shown.away.cause}`);
   else if (shown.beside_away.length) notice(shown.beside_away.map((one) => `${one.name} has been unavailable for ${duration(one.for_ns)}: ${one.cause}`).join('; '));

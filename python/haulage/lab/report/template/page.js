@@ -75,6 +75,42 @@ async function enliven(holder) {
   }
 }
 
+// Pictures were laid out with other metrics than those of the reader's font: wider labels would be cut.
+function fit(svg) {
+  const box = svg.viewBox.baseVal;
+  if (!box.width || !svg.getBoundingClientRect().width) return;
+  const to = svg.getScreenCTM().inverse();
+  let [left, top, right, bottom] = [box.x, box.y, box.x + box.width, box.y + box.height];
+  for (const text of svg.querySelectorAll("text")) {
+    if (text.closest("[clip-path]")) continue;
+    const { x, y, width, height } = text.getBBox();
+    if (!width) continue;
+    const place = to.multiply(text.getScreenCTM());
+    for (const corner of [[x, y], [x + width, y], [x, y + height], [x + width, y + height]]) {
+      const at = new DOMPoint(...corner).matrixTransform(place);
+      left = Math.min(left, Math.floor(at.x));
+      top = Math.min(top, Math.floor(at.y));
+      right = Math.max(right, Math.ceil(at.x));
+      bottom = Math.max(bottom, Math.ceil(at.y));
+    }
+  }
+  if (right - left === box.width && bottom - top === box.height) return;
+  const wider = (right - left) / box.width, higher = (bottom - top) / box.height;
+  const background = svg.querySelector(":scope > rect");
+  svg.setAttribute("viewBox", `${left} ${top} ${right - left} ${bottom - top}`);
+  for (const [name, times] of [["width", wider], ["height", higher]]) {
+    if (svg.hasAttribute(name)) svg.setAttribute(name, times * parseFloat(svg.getAttribute(name)));
+  }
+  const filled = { x: left, y: top, width: right - left, height: bottom - top };
+  for (const [name, value] of Object.entries(background ? filled : {})) background.setAttribute(name, value);
+}
+
+// Also those in tabs that are hidden: they have no size before they are seen.
+function fitting() {
+  const sized = new ResizeObserver((entries) => { for (const { target } of entries) fit(target); });
+  for (const svg of document.querySelectorAll(".picture svg")) sized.observe(svg);
+}
+
 function charts() {
   if (!window.vegaEmbed) return;
   const seen = new IntersectionObserver((entries) => {
@@ -160,6 +196,7 @@ function saving() {
 for (const section of document.querySelectorAll("section.chart")) tabs(section);
 saving();
 theme();
+fitting();
 charts();
 copying();
 })();

@@ -69,7 +69,9 @@ const drawMap = (rows, [latitude, longitude]) => {
     number && !leaves(end, ends[number - 1]) ? pen.lineTo(...place(end)) : pen.moveTo(...place(end))));
   // A coast that leaves the map at 180° goes on at its other side.
   const around = (end, before) => Math.abs(end[0] - before[0]) > 180;
-  const step = [1, 2, 5, 10, 15, 30].find((degrees) => (east - west) / degrees <= 14) ?? 30;
+  // A label takes up to 40 pixels.
+  const most = Math.min(14, Math.floor(wide / 60));
+  const step = [1, 2, 5, 10, 15, 30, 60, 90].find((degrees) => (east - west) / degrees <= most) ?? 90;
   pen.strokeStyle = colour('--grid');
   pen.fillStyle = colour('--muted');
   pen.font = '11px system-ui, sans-serif';
