@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import endpoints
 import trees
 from careless_store import Store, careless_store
 from command import Haul
+from conftest import StartEmulator
 from endpoints import Container, Endpoint
 from gateway import gateway, relay
 from sides import STORES, contents, fill, place
@@ -89,6 +90,51 @@ def test_a_move_of_files_that_are_a_moment_old_is_resumed(haul: Haul, emulator: 
     went = haul("mv", here, there, "--json")
     assert (went.summary["objects_deleted"], went.summary["objects_skipped"]) == (41, 41)
     assert (trees.contents(here), contents(haul, there)) == ({}, files)
+
+
+def killed_while_files_stand_aside(haul: Haul, container: Container, source: Path) -> list[Path]:
+    """The folders in which a move that was killed has left files."""
+    fill(source, {name: name.encode() * 1000 for name in ("a", "b", "sub/c")})
+    for path in source.rglob("*.*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    haul("cp", source, container.az(f"{source.name}/"))
+    moving = haul.start("mv", source, container.az(f"{source.name}/"), "--json")
+    while not (left := [*source.rglob(".haul-*.held/*")]) and moving.poll() is None:
+        time.sleep(0.002)
+    moving.kill()
+    moving.communicate()
+    assert left, "nothing stood aside"
+    return [folder for folder in source.rglob(".haul-*.held") if [*folder.iterdir()]]
+
+
+def test_a_move_that_is_killed_while_files_stand_aside_loses_no_name(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul]
+) -> None:
+    endpoint = start_emulator(link="rtt=300ms")
+    container, haul = endpoint.container(), haul_at(endpoint)
+    source = haul.folder / "source"
+    left = killed_while_files_stand_aside(haul, container, source)
+    names = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    assert len(names) == 3
+    lost = {f"{folder.parent}/{[*folder.iterdir()][0].name}" for folder in left}
+    # It is said, and nothing is taken for content or for deleted.
+    listed = haul("ls", "-r", source, "--json", code=1)
+    assert {failure["object"] for failure in listed.failures} == lost
+    synced = haul("sync", source, container.az("source/"), "--delete", "--json", code=1)
+    assert synced.summary["objects_deleted"] == 0 and len(contents(haul, container.az("source/"))) == 3
+    # A cleaning gives the names back.
+    (would,) = haul("clean", source, "--dry-run", "--json").events
+    (report,) = haul("clean", source, "--json").events
+    assert (would["restored"], report["restored"], report["failures"]) == (len(left), len(left), [])
+    files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    assert files == {"a", "b", "sub/c"} and not [*source.rglob(".haul-*")]
+    # So does a move, which then goes on.
+    killed_while_files_stand_aside(haul, container, source)
+    plan = haul("mv", source, container.az("source/"), "--dry-run", "--json", code=1)
+    assert plan.summary["objects_deleted"] == 0 and [*source.rglob(".haul-*.held/*")]
+    assert haul("mv", source, container.az("source/"), "--json").summary["objects_deleted"] >= 1
+    assert not [path for path in source.rglob("*") if path.is_file()]
+    assert len(contents(haul, container.az("source/"))) == 3
 
 
 def test_what_may_be_one_object_fails(haul: Haul, emulator: Endpoint) -> None:

@@ -1,4 +1,4 @@
-//! Removes what interrupted writes have left.
+//! Removes what interrupted writes have left, and puts back what killed moves have left aside.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
 use crate::stage::list::Filter;
-use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
+use crate::store::{Address, Leftover, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
 /// What a cleaning found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -23,6 +23,8 @@ pub struct CleanReport {
     pub leftovers: u64,
     /// Bytes in them. `None` at a service, whose list does not say what blocks it holds.
     pub bytes: Option<u64>,
+    /// Files that got the names back, or would, which a killed move had left them without.
+    pub restored: u64,
     /// Leftovers that somebody is still writing, or that have become objects.
     pub in_use: u64,
     /// Leftovers that could not be removed.
@@ -32,6 +34,22 @@ pub struct CleanReport {
 impl CleanReport {
     /// Names kept at most.
     pub const NAMES_KEPT: usize = 10_000;
+
+    /// Notes what became of one; `aside`: it was an object without its name.
+    fn add(&mut self, removed: Result<bool>, aside: bool, name: impl FnOnce() -> String, size: u64) {
+        match removed {
+            Ok(true) if aside => self.restored += 1,
+            Ok(true) => {
+                self.leftovers += 1;
+                self.bytes = self.bytes.map(|bytes| bytes.saturating_add(size));
+                if self.names.len() < Self::NAMES_KEPT {
+                    self.names.push(redacted(name()));
+                }
+            }
+            Ok(false) => self.in_use += 1,
+            Err(error) => self.failures.push(Failure::from(&error)),
+        }
+    }
 }
 
 /// Leftovers at one path or URL.
@@ -40,6 +58,8 @@ struct Found {
     store: Arc<dyn Store>,
     gate: Gate,
     names: Spool,
+    /// Those in which an object stands without its name.
+    aside: Spool,
     /// Those that somebody is writing.
     in_use: u64,
     /// Folders that cannot be read hold leftovers that stay.
@@ -88,37 +108,31 @@ impl Cleaning {
     /// removed.
     pub fn remove_next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
         Box::pin(async move {
-            let Some(Found { url, store, gate, names, in_use, failures }) = self.found.pop_front() else {
+            let Some(Found { url, store, gate, names, aside, in_use, failures }) = self.found.pop_front()
+            else {
                 return self.refusal.take().map_or(Ok(None), Err);
             };
             let bytes = store.capabilities().at_hand.then_some(0);
             let mut report = CleanReport { failures, bytes, in_use, ..CleanReport::default() };
-            let mut names = names.read()?;
-            loop {
-                let batch = names.next(BATCH)?;
-                if batch.is_empty() {
-                    return Ok(Some((url, report)));
-                }
-                for (key, size) in batch {
-                    let removed = match self.dry_run {
-                        true => Ok(true),
-                        false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
-                            store.remove_leftover(&key, trace).await
-                        }),
-                    };
-                    match removed {
-                        Ok(true) => {
-                            report.leftovers += 1;
-                            report.bytes = report.bytes.map(|bytes| bytes.saturating_add(size));
-                            if report.names.len() < CleanReport::NAMES_KEPT {
-                                report.names.push(redacted(store.name(&key)));
-                            }
-                        }
-                        Ok(false) => report.in_use += 1,
-                        Err(error) => report.failures.push(Failure::from(&error)),
+            for (names, aside) in [(names, false), (aside, true)] {
+                let mut names = names.read()?;
+                loop {
+                    let batch = names.next(BATCH)?;
+                    if batch.is_empty() {
+                        break;
+                    }
+                    for (key, size) in batch {
+                        let removed = match self.dry_run {
+                            true => Ok(true),
+                            false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
+                                store.remove_leftover(&key, trace).await
+                            }),
+                        };
+                        report.add(removed, aside, || store.name(&key), size);
                     }
                 }
             }
+            Ok(Some((url, report)))
         })
     }
 }
@@ -152,6 +166,7 @@ async fn leftovers(
         store,
         gate: gate.clone(),
         names: Spool::default(),
+        aside: Spool::default(),
         in_use: 0,
         failures: Vec::new(),
     };
@@ -164,9 +179,10 @@ async fn leftovers(
             let wanted = below.holds(object) && filter.wants(below.name(object));
             if wanted && known.as_mut().is_none_or(|known| known.insert(found.store.identity(&leftover.key)))
             {
-                match found.store.is_in_use(&leftover.key).await? {
-                    true => found.in_use += 1,
-                    false => found.names.push(&leftover.key, leftover.size)?,
+                match found.store.look_at_leftover(&leftover.key).await? {
+                    Leftover::InUse => found.in_use += 1,
+                    Leftover::Spare => found.names.push(&leftover.key, leftover.size)?,
+                    Leftover::Aside => found.aside.push(&leftover.key, leftover.size)?,
                 }
             }
         }

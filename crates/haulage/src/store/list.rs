@@ -17,6 +17,19 @@ pub struct ListRequest {
     pub leftovers: bool,
     /// First pages of a few names, so that work on them can begin while the others come.
     pub begin_small: bool,
+    /// What a killed move has left without its name gets it back, and is listed.
+    pub puts_back: bool,
+}
+
+/// What something in a list of leftovers is, as far as the store can tell without changing anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftover {
+    /// Of no use to anybody but a job that goes on with it.
+    Spare,
+    /// Somebody is still writing it.
+    InUse,
+    /// An object that a killed move has left without its name.
+    Aside,
 }
 
 /// Some of the names, in byte order of the whole key.

@@ -44,7 +44,7 @@ pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
 pub use capabilities::{Capabilities, CutRules};
-pub use list::{ListPage, ListRequest, Lister};
+pub use list::{Leftover, ListPage, ListRequest, Lister};
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
@@ -294,13 +294,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         leftover
     }
 
-    /// Whether somebody is still writing what is in a list of leftovers, as far as the store can tell without changing anything.
-    async fn is_in_use(&self, _key: &str) -> Result<bool> {
-        Ok(false)
+    /// What this key in a list of leftovers is.
+    async fn look_at_leftover(&self, _key: &str) -> Result<Leftover> {
+        Ok(Leftover::Spare)
     }
 
-    /// Removes what an interrupted write has left, by its key in a list of leftovers. False where it is none, or no longer: an
-    /// object has come out of it, or, as far as the store can tell, somebody is still writing it.
+    /// Removes what an interrupted write has left, by its key in a list of leftovers, or gives an object its name back. False where it
+    /// is none, or no longer: an object has come out of it, or, as far as the store can tell, somebody is still writing it.
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool>;
 
     /// Creates the container; `Exists` if it is there.

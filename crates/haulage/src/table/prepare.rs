@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 
 use super::cell::{key_value, stored};
 use super::column::Value;
+use super::kind::Kind;
 use super::page::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use super::rows_in::{Read, Stored, column, stored_columns};
 use super::sink::json_property;
@@ -68,8 +69,12 @@ impl Preparation {
                 None => {}
             }
         }
-        let exported = has(PARTITION_KEY) && has(ROW_KEY);
-        if has(TIMESTAMP) && !exported && !self.exclude.iter().any(|name| name == TIMESTAMP) {
+        // An export says the type of the one that it has, which the service had set. Any other is somebody's own.
+        let own = |one: &Stored| {
+            let exported = matches!(one.said, Some(Kind::Time | Kind::FarTime));
+            one.name == TIMESTAMP && !(exported && has(PARTITION_KEY) && has(ROW_KEY))
+        };
+        if columns.iter().any(own) {
             return wrong(
                 "the column Timestamp cannot be stored: the service sets it".to_owned(),
                 "rename the column, or leave it out: --exclude Timestamp".to_owned(),

@@ -27,6 +27,8 @@ const ROWS: usize = 1_000;
 /// A line of JSON that is longer is no row: one has at most 1 MiB.
 const LINE_MAX: usize = 32 << 20;
 
+const MARK_OF_UTF8: &[u8] = b"\xef\xbb\xbf";
+
 /// Rows of a file.
 pub(super) struct RowsIn {
     reader: Reader,
@@ -149,7 +151,9 @@ impl RowsIn {
             held += line.len();
             let number = self.number;
             self.number += 1;
-            let text = line.trim_ascii();
+            // Some programs begin a file with the mark of UTF-8.
+            let text = if number == 0 { line.strip_prefix(MARK_OF_UTF8).unwrap_or(&line) } else { &line };
+            let text = text.trim_ascii();
             if text.is_empty() {
                 continue;
             }

@@ -139,9 +139,47 @@ impl<'de> serde::Deserialize<'de> for Cell<'de> {
 
 /// The double that such a number was written from; `None` where it is none, and would be rounded.
 fn as_double(value: u64) -> Option<f64> {
-    let double = value as f64;
-    let shortest = || format!("{double}") == value.to_string();
-    (double as u128 == u128::from(value) || shortest()).then_some(double)
+    is_double(value.to_string().as_bytes()).then_some(value as f64)
+}
+
+/// Whether a whole number, in digits, is a double as it is or as the shortest that means it.
+fn is_double(digits: &[u8]) -> bool {
+    let Some(double) = std::str::from_utf8(digits).ok().and_then(|text| text.parse::<f64>().ok()) else {
+        return false;
+    };
+    // Above 2^53 doubles are whole, and all their digits are written.
+    format!("{double:.0}").as_bytes() == digits || format!("{double}").as_bytes() == digits
+}
+
+/// Whole numbers from here on do not fit into 64 bits, and are read as doubles.
+const WIDE: f64 = 18_446_744_073_709_551_616.0;
+
+/// A whole number on a line that was read as a double and rounded.
+fn rounded(line: &[u8]) -> Option<&str> {
+    let (mut at, mut in_text) = (0, false);
+    while at < line.len() {
+        match line[at] {
+            b'\\' if in_text => at += 1,
+            b'"' => in_text = !in_text,
+            b'-' | b'0'..=b'9' if !in_text => {
+                let number = &line[at..];
+                let of_number = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                let number = &number[..number.iter().take_while(|byte| of_number(byte)).count()];
+                let digits = number.strip_prefix(b"-").unwrap_or(number);
+                let wide = digits.len() > 18 && digits.iter().all(u8::is_ascii_digit);
+                if wide
+                    && std::str::from_utf8(number).is_ok_and(|text| text.parse::<i64>().is_err())
+                    && !is_double(digits)
+                {
+                    return std::str::from_utf8(number).ok();
+                }
+                at += number.len() - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 impl<'de> Row<'de> {
@@ -150,7 +188,12 @@ impl<'de> Row<'de> {
         let mut reader = serde_json::Deserializer::from_slice(json);
         let mut row = Row::default();
         let read = RowSeed(&mut row).deserialize(&mut reader).and_then(|row| reader.end().map(|()| row));
-        read.map_err(|error| without_position(&error))
+        let row = read.map_err(|error| without_position(&error))?;
+        let wide = |cell: &Cell<'_>| matches!(cell, Cell::Double(value) if *value <= i64::MIN as f64 || *value >= WIDE);
+        match row.cells.iter().any(|(_, cell)| wide(cell)).then(|| rounded(json)).flatten() {
+            Some(number) => Err(format!("{} does not fit into 64 bits with a sign", shown(number))),
+            None => Ok(row),
+        }
     }
 
     /// Types its values, and hands them over in the order in which they are written.
@@ -268,8 +311,28 @@ mod tests {
             assert_eq!(read(number).unwrap(), "1.844674407370955e19", "{number}");
         }
         assert_eq!(read("9223372036854775808").unwrap(), "9.223372036854776e18");
-        for number in ["18446744073709551615", "12345678901234567890", "9223372036854775809"] {
+        assert_eq!(read("-9223372036854775808").unwrap(), "-9223372036854775808");
+        for (number, double) in [
+            ("18446744073709551616", "1.8446744073709552e19"),
+            ("-100000000000000000000", "-1e20"),
+            ("-18446744073709551616", "-1.8446744073709552e19"),
+            ("1e300", "1e300"),
+            ("-12345678901234567890.5", "-1.2345678901234567e19"),
+        ] {
+            assert_eq!(read(number).unwrap(), double, "{number}");
+        }
+        for number in [
+            "18446744073709551615",
+            "12345678901234567890",
+            "9223372036854775809",
+            "-9223372036854775809",
+            "18446744073709551617",
+            "123456789012345678901234567890",
+        ] {
             assert_eq!(read(number).unwrap_err(), format!("{number} does not fit into 64 bits with a sign"));
         }
+        // Digits in text are none.
+        let text = br#"{"t":"\"18446744073709551617","n":1e20}"#;
+        Row::parse(text).unwrap();
     }
 }

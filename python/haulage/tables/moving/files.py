@@ -168,7 +168,8 @@ def _begins_as_parquet(path: Path) -> bool:
 
 def _first_line_has_keys(path: Path) -> bool:
     try:
-        with path.open(encoding="utf-8") as file:
+        # Some programs begin a file with the mark of UTF-8.
+        with path.open(encoding="utf-8-sig") as file:
             row = json.loads(next((line for line in file if line.strip()), "{}"))
     except (OSError, ValueError):
         # Whoever reads the rows says what is wrong with them.

@@ -25,7 +25,7 @@ impl Listing {
     pub(super) async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key, gate } = location;
         if names_none(key) {
-            return Ok(Shape::Tree(below(location, verify)));
+            return Ok(Shape::Tree(self.below(location, verify)));
         }
         let (api, name) = (store.api(Request::Look), store.name(key));
         let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
@@ -35,7 +35,7 @@ impl Listing {
             Ok(looked) => (looked, None),
             Err(_) => {
                 self.prepare(location, ahead::TREE);
-                let pages = below(location, verify);
+                let pages = self.below(location, verify);
                 (looking.await, Some(pages))
             }
         };
@@ -45,7 +45,7 @@ impl Listing {
                 Ok(Shape::One(meta))
             }
             Err(missing) => {
-                let mut pages = pages.unwrap_or_else(|| below(location, verify));
+                let mut pages = pages.unwrap_or_else(|| self.below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
                     Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
@@ -57,6 +57,12 @@ impl Listing {
                 }
             }
         }
+    }
+
+    /// The list of all below a source. A move changes its source: what another one has left there without its name gets it back.
+    fn below(&self, location: &Location, verify: bool) -> Pages {
+        let request = ListRequest { puts_back: self.moves && !self.plans, ..all_below(location, verify) };
+        Pages::of(&*location.store, request, location.gate.clone())
     }
 }
 
@@ -70,7 +76,9 @@ fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
 
 /// The list of all below a folder or prefix.
 pub(super) fn below(location: &Location, verify: bool) -> Pages {
-    let prefix = as_prefix(&location.key);
-    let request = ListRequest { prefix, begin_small: !verify, ..ListRequest::default() };
-    Pages::of(&*location.store, request, location.gate.clone())
+    Pages::of(&*location.store, all_below(location, verify), location.gate.clone())
+}
+
+fn all_below(location: &Location, verify: bool) -> ListRequest {
+    ListRequest { prefix: as_prefix(&location.key), begin_small: !verify, ..ListRequest::default() }
 }

@@ -1,41 +1,41 @@
 //! A second name for a file, so that it outlives the deletion of what may be the same file under another name.
 
-use rustix::fs::{AtFlags, OFlags, RenameFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::blocking;
 use super::file::io;
-use super::partial::rename_new;
+use super::held::Held;
 use super::tree::{Place, os};
 use crate::error::Result;
 
-/// A file with a second name in its folder. Dropped, it has its own alone again.
+/// A file with a second name, in a folder beside it. Dropped, it has its own alone again.
 #[derive(Debug)]
 pub struct Hold {
     place: Place,
-    second: Option<String>,
-    /// It has the second name instead of its own, on a file system where a file has but one.
+    second: Option<Held>,
+    /// It has the second name instead of its own.
     aside: bool,
 }
 
 impl Hold {
     /// Gives the file at a place a second name. Blocks.
     pub(super) fn new(place: Place) -> Result<Self> {
-        let second = second_name();
-        match beside(&place, &second) {
-            Ok(()) => Ok(Self { place, second: Some(second), aside: false }),
-            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK | Errno::INVAL) => {
-                aside(&place, &second).map_err(|e| io("hold", &place.path(), os(e)))?;
-                Ok(Self { place, second: Some(second), aside: true })
-            }
-            Err(error) => Err(io("hold", &place.path(), os(error))),
-        }
+        let aside = |held: &Held| match held.link(&place.name) {
+            // A file has but one name here, or not one in another folder.
+            Err(
+                Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK | Errno::INVAL | Errno::XDEV,
+            ) => held.take(&place.name).map(|()| true),
+            other => other.map(|()| false),
+        };
+        let (second, aside) = hold(&place, aside).map_err(|e| io("hold", &place.path(), os(e)))?;
+        Ok(Self { place, second: Some(second), aside })
     }
 
     /// Gives the file at a place a second name in place of its own. Blocks.
     pub(super) fn aside(place: Place) -> Result<Self> {
-        let second = second_name();
-        aside(&place, &second).map_err(|e| io("delete", &place.path(), os(e)))?;
+        let held = hold(&place, |held| held.take(&place.name));
+        let (second, ()) = held.map_err(|e| io("delete", &place.path(), os(e)))?;
         Ok(Self { place, second: Some(second), aside: true })
     }
 
@@ -47,11 +47,12 @@ impl Hold {
         blocking(move || {
             let mut hold = self;
             let Some(second) = hold.second.take() else { return Ok(()) };
-            let removed = hold.place.folder.remove(&second);
-            if removed.is_err() {
+            if let Err(error) = second.remove(&hold.place.name) {
                 hold.second = Some(second);
+                return Err(io("delete", &hold.place.path(), os(error)));
             }
-            removed.map_err(|e| io("delete", &hold.place.path(), os(e)))
+            second.close();
+            Ok(())
         })
         .await
     }
@@ -70,16 +71,19 @@ impl Hold {
 
     fn let_go(&mut self) -> rustix::io::Result<bool> {
         let Some(second) = self.second.take() else { return Ok(true) };
-        if self.aside {
-            // Whatever was deleted by its name was not this file.
-            return rename_new(&self.place, &second).map(|()| true);
-        }
         let Place { folder, name } = &self.place;
-        // Not a look: over a network that may be told what was true a while ago.
-        match folder.open(name, OFlags::RDONLY | OFlags::NOFOLLOW) {
-            Err(Errno::NOENT | Errno::STALE) => rename_new(&self.place, &second).map(|()| false),
-            _ => folder.remove(&second).map(|()| true),
-        }
+        let had_own = if self.aside {
+            // Whatever was deleted by its name was not this file.
+            second.give(name).map(|()| true)
+        } else {
+            // Not a look: over a network that may be told what was true a while ago.
+            match folder.open(name, OFlags::RDONLY | OFlags::NOFOLLOW) {
+                Err(Errno::NOENT | Errno::STALE) => second.give(name).map(|()| false),
+                _ => second.remove(name).map(|()| true),
+            }
+        }?;
+        second.close();
+        Ok(had_own)
     }
 }
 
@@ -90,23 +94,18 @@ impl Drop for Hold {
     }
 }
 
-fn second_name() -> String {
-    format!(".haul-{:016x}.held", fastrand::u64(..))
-}
-
-/// Gives a file this name too.
-fn beside(place: &Place, second: &str) -> rustix::io::Result<()> {
-    let fd = place.folder.fd();
-    rustix::fs::linkat(fd, &*place.name, fd, second, AtFlags::empty())
-}
-
-/// Gives a file this name in place of its own.
-fn aside(place: &Place, second: &str) -> rustix::io::Result<()> {
-    let fd = place.folder.fd();
-    match rustix::fs::renameat_with(fd, &*place.name, fd, second, RenameFlags::NOREPLACE) {
-        // Nobody else has this name.
-        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(fd, &*place.name, fd, second),
-        other => other,
+/// Holds a file in a folder that is made for it.
+fn hold<T>(
+    place: &Place,
+    give: impl FnOnce(&Held) -> rustix::io::Result<T>,
+) -> rustix::io::Result<(Held, T)> {
+    let held = Held::make(&place.folder)?;
+    match give(&held) {
+        Ok(given) => Ok((held, given)),
+        Err(error) => {
+            held.close();
+            Err(error)
+        }
     }
 }
 
@@ -135,9 +134,10 @@ mod tests {
         drop(dropped);
         // Where a file has one name only it stands aside.
         let place = place(folder.path());
-        aside(&place, "second").unwrap();
+        let held = Held::make(&place.folder).unwrap();
+        held.take("f").unwrap();
         assert!(!file.exists());
-        let hold = Hold { place, second: Some("second".to_owned()), aside: true };
+        let hold = Hold { place, second: Some(held), aside: true };
         assert!(hold.release().await.unwrap());
         assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

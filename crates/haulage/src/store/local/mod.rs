@@ -9,6 +9,7 @@ mod finish;
 mod flush;
 #[cfg(fuzzing)]
 pub mod fuzz;
+mod held;
 mod hold;
 mod leftover;
 mod mark;
@@ -157,8 +158,8 @@ fn check_key(key: &str) -> Result<()> {
 /// Refuses names of files that are not written.
 fn check_name(key: &str) -> Result<()> {
     check_key(key)?;
-    if leftover::is_leftover(key.rsplit('/').next().unwrap_or(key)) {
-        let cause = "this is the name of a partial file, which is no content";
+    if leftover::is_none_of_content(key) {
+        let cause = "this is the name of what an interrupted job leaves, which is no content";
         return Err(Error::new(ErrorKind::Unsupported, "write", key, cause)
             .hint("copy this object alone, to a name of your choice"));
     }
@@ -392,14 +393,22 @@ impl Store for LocalStore {
         let _ = pruned.await;
     }
 
-    async fn is_in_use(&self, key: &str) -> Result<bool> {
+    async fn look_at_leftover(&self, key: &str) -> Result<Leftover> {
         let (store, key) = (self.clone(), key.to_owned());
-        blocking(move || Ok(partial::is_in_use(&store.source(&key)?))).await
+        blocking(move || {
+            let place = store.source(&key)?;
+            if leftover::is_for_held(&place.name) { held::state(&place) } else { Ok(partial::state(&place)) }
+        })
+        .await
     }
 
     async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {
         let (store, key) = (self.clone(), key.to_owned());
-        blocking(move || partial::remove(&store.source(&key)?)).await
+        blocking(move || {
+            let place = store.source(&key)?;
+            if leftover::is_for_held(&place.name) { held::put_back(&place) } else { partial::remove(&place) }
+        })
+        .await
     }
 
     async fn create_container(&self, _trace: &Trace) -> Result<()> {

@@ -16,10 +16,10 @@ use super::leftover::{MARK, list_of, partial_name, partial_of};
 use super::mark;
 use super::medium::Medium;
 use super::ranges::{RANGE_MIN, RangeList};
-use super::tree::{Place, may_be_replaced, os};
+use super::tree::{Folder, Place, may_be_replaced, os};
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
-use crate::store::{Attributes, BlockRange, Kept, Precondition, PutResult};
+use crate::store::{Attributes, BlockRange, Kept, Leftover, Precondition, PutResult};
 
 /// Objects up to this size are written in one visit to the blocking pool.
 pub(super) const AT_ONCE: u64 = 512 << 10;
@@ -222,7 +222,7 @@ impl PartialFile {
         }
         let fd = folder.fd();
         match when {
-            Precondition::IfAbsent => rename_new(&self.destination, &self.temporary).map_err(io)?,
+            Precondition::IfAbsent => rename_new(folder, &self.temporary, &self.destination).map_err(io)?,
             Precondition::None | Precondition::IfMatch(_) => {
                 rustix::fs::renameat(fd, &*self.temporary, fd, &**name).map_err(io)?;
             }
@@ -283,10 +283,11 @@ impl Drop for PartialFile {
 }
 
 /// Whether somebody writes a leftover.
-pub(super) fn is_in_use(place: &Place) -> bool {
+pub(super) fn state(place: &Place) -> Leftover {
     let name = if place.name == MARK { Some(MARK.to_owned()) } else { partial_of(&place.name) };
     let file = name.map(|name| place.folder.open(&name, OFlags::RDONLY | OFlags::NOFOLLOW));
-    file.is_some_and(|file| file.is_ok_and(|file| try_lock(&file).is_err()))
+    let in_use = file.is_some_and(|file| file.is_ok_and(|file| try_lock(&file).is_err()));
+    if in_use { Leftover::InUse } else { Leftover::Spare }
 }
 
 /// Removes a leftover and its list; false where somebody writes it, or it is none.
@@ -377,14 +378,14 @@ fn try_lock(file: &File) -> rustix::io::Result<()> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Gives the file its name unless something has it.
-pub(super) fn rename_new(destination: &Place, temporary: &str) -> rustix::io::Result<()> {
-    let (fd, name) = (destination.folder.fd(), &*destination.name);
-    match rustix::fs::renameat_with(fd, temporary, fd, name, RenameFlags::NOREPLACE) {
+/// Gives a file in a folder this place unless something has it.
+pub(super) fn rename_new(from: &Folder, temporary: &str, to: &Place) -> rustix::io::Result<()> {
+    let (fd, name) = (to.folder.fd(), &*to.name);
+    match rustix::fs::renameat_with(from.fd(), temporary, fd, name, RenameFlags::NOREPLACE) {
         // Not on every file system; a hard link refuses an existing name as well.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(fd, temporary, fd, name, rustix::fs::AtFlags::empty())?;
-            destination.folder.remove(temporary)
+            rustix::fs::linkat(from.fd(), temporary, fd, name, rustix::fs::AtFlags::empty())?;
+            from.remove(temporary)
         }
         other => other,
     }

@@ -1,0 +1,275 @@
+//! A folder beside a file, for it to stand in under its own name.
+//!
+//! A move gives a file a second name while it deletes what may be the same file. If it is killed meanwhile, somebody has to know
+//! whose file that is: so the second name is the first one, in a folder that nobody takes for content and that is locked as long as
+//! the move lives. A walk reports a file that nobody holds and that has no other name; a cleaning, and a move of its folder, put it
+//! back.
+
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FlockOperation, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::file::{self, io};
+use super::leftover::held_name;
+use super::partial::rename_new;
+use super::tree::{Folder, Place, os};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::Leftover;
+
+/// A folder for one file, which stays locked while this is open.
+#[derive(Debug)]
+pub(super) struct Held {
+    beside: Arc<Folder>,
+    name: String,
+    folder: Folder,
+}
+
+impl Held {
+    /// Makes such a folder in a folder.
+    pub(super) fn make(beside: &Arc<Folder>) -> rustix::io::Result<Self> {
+        // Between making and locking it somebody may have cleared it away.
+        for _ in 0..3 {
+            let name = held_name(fastrand::u64(..));
+            beside.make_folder(&name)?;
+            match Self::open(beside, &name) {
+                Ok(held) if !held.is_locked_by_another() => return Ok(held),
+                Ok(_) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    fn open(beside: &Arc<Folder>, name: &str) -> rustix::io::Result<Self> {
+        let folder = beside.open_folder(name)?;
+        Ok(Self { beside: Arc::clone(beside), name: name.to_owned(), folder })
+    }
+
+    /// Locks it. Where there are no locks, it is nobody's: two names may be given back, and nothing is lost.
+    fn is_locked_by_another(&self) -> bool {
+        let locked = rustix::fs::flock(self.folder.fd(), FlockOperation::NonBlockingLockExclusive);
+        locked == Err(Errno::WOULDBLOCK)
+    }
+
+    /// Gives a file this second name too.
+    pub(super) fn link(&self, file: &str) -> rustix::io::Result<()> {
+        rustix::fs::linkat(self.beside.fd(), file, self.folder.fd(), file, AtFlags::empty())
+    }
+
+    /// Gives a file this second name in place of its own.
+    pub(super) fn take(&self, file: &str) -> rustix::io::Result<()> {
+        rustix::fs::renameat(self.beside.fd(), file, self.folder.fd(), file)
+    }
+
+    /// Gives a file its own name in place of this one, unless something has that.
+    pub(super) fn give(&self, file: &str) -> rustix::io::Result<()> {
+        let place = Place { folder: Arc::clone(&self.beside), name: file.to_owned() };
+        match rename_new(&self.folder, file, &place) {
+            // It can neither refuse an existing name nor give a second one: the name is claimed first.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                let claim = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+                self.beside.open(file, claim)?;
+                rustix::fs::renameat(self.folder.fd(), file, self.beside.fd(), file)
+            }
+            other => other,
+        }
+    }
+
+    /// Takes this name away.
+    pub(super) fn remove(&self, file: &str) -> rustix::io::Result<()> {
+        self.folder.remove(file)
+    }
+
+    /// Removes the folder, which is empty.
+    pub(super) fn close(self) {
+        // An empty one stays at worst, until somebody cleans.
+        let _ = self.beside.remove_folder(&self.name);
+    }
+
+    /// The files in it: there is one, or none.
+    fn files(&self) -> Result<Vec<(String, Stat)>> {
+        let failed = |e| io("list", self.folder.path(), os(e));
+        let names = self.folder.entries().map_err(failed)?.into_iter().filter_map(|entry| entry.name);
+        let mut files = Vec::new();
+        for name in names {
+            match self.folder.stat(&name) {
+                Ok(found) => files.push((name, found)),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(files)
+    }
+
+    /// Who has the own name of a file: `None` where nobody has.
+    fn has_own_name(&self, file: &str, found: &Stat) -> Result<Option<bool>> {
+        match self.beside.stat(file) {
+            Ok(there) => Ok(Some((there.st_dev, there.st_ino) == (found.st_dev, found.st_ino))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(io("list", &self.beside.path_of(file), os(error))),
+        }
+    }
+
+    /// A file in it that has no other name.
+    fn aside(&self) -> Result<Option<Aside>> {
+        for (file, found) in self.files()? {
+            match self.has_own_name(&file, &found)? {
+                Some(true) => {}
+                other => return Ok(Some(Aside { file, size: found.st_size as u64, taken: other.is_some() })),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is said of a file that stands in it.
+    fn error(&self, operation: &'static str, aside: &Aside) -> Error {
+        let second = format!("{}/{}", self.name, aside.file);
+        let (cause, hint) = match aside.taken {
+            false => (
+                format!("a move that was killed has left it as {second}"),
+                "run haul clean on its folder: that gives the file its name back",
+            ),
+            true => (
+                format!("a move that was killed has left one as {second}, and another file has its name now"),
+                "compare the two, and move the one that you keep to this name",
+            ),
+        };
+        let name = self.beside.path_of(&aside.file).display().to_string();
+        Error::new(ErrorKind::Io, operation, name, cause).hint(hint)
+    }
+}
+
+/// A file whose own name is gone.
+struct Aside {
+    file: String,
+    size: u64,
+    /// Another file has its own name.
+    taken: bool,
+}
+
+/// What a folder of this name is.
+pub(super) fn state(place: &Place) -> Result<Leftover> {
+    let Some(held) = find(place)? else { return Ok(Leftover::Spare) };
+    if held.is_locked_by_another() {
+        return Ok(Leftover::InUse);
+    }
+    Ok(if held.aside()?.is_some() { Leftover::Aside } else { Leftover::Spare })
+}
+
+/// Size of the file that stands there, in bytes, and what a list says of it: nothing where somebody holds it, or it has its own name.
+pub(super) fn look(place: &Place) -> (u64, Option<Error>) {
+    let looked = find(place).and_then(|held| match held {
+        Some(held) if !held.is_locked_by_another() => Ok(match held.aside()? {
+            Some(aside) => (aside.size, Some(held.error("list", &aside))),
+            None => (0, None),
+        }),
+        _ => Ok((0, None)),
+    });
+    looked.unwrap_or_else(|error| (0, Some(error)))
+}
+
+/// Gives a file its own name back, or takes the second away where it has that, and removes the folder. False where somebody holds
+/// it, or there is none.
+///
+/// # Errors
+/// `Io` where another file has its name, or it cannot be done; the file keeps its second name then.
+pub(super) fn put_back(place: &Place) -> Result<bool> {
+    let Some(held) = find(place)? else { return Ok(false) };
+    if held.is_locked_by_another() {
+        return Ok(false);
+    }
+    for (file, found) in held.files()? {
+        let failed = |e| io("clean", &held.beside.path_of(&file), os(e));
+        match held.has_own_name(&file, &found)? {
+            None if file::is_regular(&found) => held.give(&file).map_err(failed)?,
+            Some(true) => held.remove(&file).map_err(failed)?,
+            other => {
+                let aside = Aside { size: 0, taken: other.is_some(), file };
+                return Err(held.error("clean", &aside));
+            }
+        }
+    }
+    held.close();
+    Ok(true)
+}
+
+/// `None` where there is no such folder.
+fn find(place: &Place) -> Result<Option<Held>> {
+    match Held::open(&place.folder, &place.name) {
+        Ok(held) => Ok(Some(held)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(io("list", &place.path(), os(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::tree::{Follow, Tree};
+    use super::*;
+
+    /// Folders for held files in a folder, as places.
+    fn left_in(folder: &Path) -> Vec<Place> {
+        let tree = Tree::new(folder, Follow::Nothing);
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let held = names.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".held"));
+        held.map(|name| tree.place(&name, false).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_nobody_holds_is_told_of_and_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let beside = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
+        let file = dir.path().join("f");
+        std::fs::write(&file, "the only copy").unwrap();
+        let held = Held::make(&beside).unwrap();
+        held.take("f").unwrap();
+        let [place] = &*left_in(dir.path()) else { panic!("one folder") };
+        assert_eq!(state(place).unwrap(), Leftover::InUse);
+        assert!(look(place).1.is_none() && !put_back(place).unwrap() && !file.exists());
+        // As after a kill.
+        drop(held);
+        assert_eq!(state(place).unwrap(), Leftover::Aside);
+        let (size, error) = look(place);
+        let error = error.unwrap();
+        assert_eq!((size, error.kind(), error.object_name()), (13, ErrorKind::Io, file.to_str().unwrap()));
+        assert_eq!(
+            error.hint_text(),
+            Some("run haul clean on its folder: that gives the file its name back")
+        );
+        // Not over what has its name now.
+        std::fs::write(&file, "another").unwrap();
+        let error = put_back(place).unwrap_err();
+        assert_eq!(
+            error.hint_text(),
+            Some("compare the two, and move the one that you keep to this name"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(&file).unwrap(), b"another");
+        std::fs::remove_file(&file).unwrap();
+        assert!(put_back(place).unwrap());
+        assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(!put_back(place).unwrap(), "there is none any more");
+    }
+
+    #[test]
+    fn a_second_name_goes_where_the_file_has_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let beside = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
+        std::fs::write(dir.path().join("f"), "1").unwrap();
+        let held = Held::make(&beside).unwrap();
+        held.link("f").unwrap();
+        drop(held);
+        drop(Held::make(&beside).unwrap());
+        let left = left_in(dir.path());
+        assert_eq!(left.len(), 2);
+        for place in &left {
+            assert_eq!((state(place).unwrap(), look(place).1.is_none()), (Leftover::Spare, true));
+            assert!(put_back(place).unwrap());
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
