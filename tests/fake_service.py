@@ -69,8 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve(certificate: Path | None = None, *names: str) -> Iterator[Service]:
-    """Serve on a free port; https with a certificate, which then lies at that path, for these hosts too."""
+def serve(certificate: Path | None = None, *names: str, **kind: Any) -> Iterator[Service]:
+    """Serve on a free port; https with a certificate of this kind, which then lies at that path, for these hosts too."""
     asked, ended = threading.Event(), threading.Event()
     handler = type("Handler", (_Handler,), {"asked": asked, "ended": ended})
     with ThreadingHTTPServer((HOST, 0), handler) as server:
@@ -78,7 +78,7 @@ def serve(certificate: Path | None = None, *names: str) -> Iterator[Service]:
         if certificate is not None:
             scheme = "https"
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate, make_certificate(certificate, *names))
+            context.load_cert_chain(certificate, make_certificate(certificate, *names, **kind))
             # Hands are shaken by the thread of the request: a client that does not trust us ends only that.
             server.socket = context.wrap_socket(server.socket, True, do_handshake_on_connect=False)
         server.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -92,19 +92,26 @@ def serve(certificate: Path | None = None, *names: str) -> Iterator[Service]:
             thread.join()
 
 
-def make_certificate(path: Path, *names: str) -> Path:
-    """Write a certificate of this machine and these hosts, signed by itself; return where its key lies."""
+def make_certificate(
+    path: Path, *names: str, here: bool = True, until: timedelta = timedelta(days=1), authority: bool = False
+) -> Path:
+    """Write a certificate of these hosts, signed by itself, good from yesterday on; return where its key lies.
+
+    It is of this machine too where ``here`` says so, and may be that of an ``authority``.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a fake service")])
-    hosts = [x509.IPAddress(ip_address(HOST)), *map(x509.DNSName, names)]
+    hosts = [*([x509.IPAddress(ip_address(HOST))] if here else []), *map(x509.DNSName, names)]
     now = datetime.now(UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(now + until)
         .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        .sign(key, hashes.SHA256())
     )
+    if authority:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
     pem = serialization.Encoding.PEM
     path.write_bytes(certificate.public_bytes(pem))
     secret = path.with_suffix(".key")

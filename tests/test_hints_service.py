@@ -6,6 +6,9 @@ import base64
 import re
 import signal
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +39,11 @@ ANSWERS = [
     (1, "503-ContainerBeingDeleted", "the service needs about half a minute for that; try again then"),
     (1, "409-BlobAlreadyExists", "choose another name"),
     (3, "412-LeaseIdMissing", "break the lease, or wait until it ends"),
+    (
+        2,
+        "409-BlobArchived",
+        "set its tier to hot or cool with the service's own tools, and wait until that is done",
+    ),
     (3, "409-BlobImmutableDueToPolicy", "wait until the policy ends, or choose another name"),
     (
         1,
@@ -181,6 +189,28 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, 
 @pytest.fixture(scope="module")
 def shell(services: tuple[Shell, Service]) -> Shell:
     return services[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ({"here": False}, "check the address: the server, or a proxy before it, goes by other names"),
+        (
+            {"until": timedelta(hours=-1)},
+            "check the clock of this machine; if it is right, the server needs a new certificate",
+        ),
+        (
+            {"authority": True},
+            "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it",
+        ),
+    ],
+    ids=["name", "time", "authority"],
+)
+def test_certificate(tmp_path: Path, kind: dict[str, Any], hint: str) -> None:
+    shell = Shell(Haul(lay_out(tmp_path)), cert=str(tmp_path / "cert.pem"))
+    with fake_service.serve(tmp_path / "cert.pem", "other.example", **kind) as https:
+        said = shell.expect(1, f"SSL_CERT_FILE=$cert {KEY} stat {https.url}/200/data/a", hint)
+    assert said is None or "CaUsedAsEndEntity" not in said.stderr
 
 
 @pytest.mark.parametrize(("code", "answer", "hint"), ANSWERS, ids=[answer for _, answer, _ in ANSWERS])

@@ -6,7 +6,7 @@ use std::io;
 
 use super::proxy::{Proxy, Way, no_proxy};
 use super::stall::Slow;
-use super::tls;
+use super::tls::{self, Distrust};
 use crate::error::{Error, ErrorKind, Retry};
 use crate::units::{ByteSize, format_duration};
 
@@ -124,12 +124,23 @@ pub(super) fn too_long(call: Call<'_>, way: Way<'_>) -> Error {
 
 /// TLS could not be agreed on with `peer`: a server, or a proxy.
 pub(super) fn handshake(call: Call<'_>, peer: &dyn fmt::Display, source: io::Error) -> Error {
-    if tls::is_certificate_error(&source) {
+    if let Some(distrust) = tls::distrust(&source) {
+        let why = match distrust {
+            Distrust::Authority => "is that of an authority, which no server may have".to_owned(),
+            _ => format!("does not hold: {source}"),
+        };
         return call
-            .on_the_way(ErrorKind::Connection, format!("the certificate of {peer} does not hold: {source}"))
-            .hint(
-                "if you trust the server or the proxy, pass its root certificate (PEM) with --ca or SSL_CERT_FILE",
-            )
+            .on_the_way(ErrorKind::Connection, format!("the certificate of {peer} {why}"))
+            .hint(match distrust {
+                Distrust::Name => "check the address: the server, or a proxy before it, goes by other names",
+                Distrust::Time => "check the clock of this machine; if it is right, the server needs a new certificate",
+                Distrust::Authority => {
+                    "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it"
+                }
+                Distrust::Origin => {
+                    "if you trust the server or the proxy, pass its root certificate (PEM) with --ca or SSL_CERT_FILE"
+                }
+            })
             .source(source);
     }
     if source.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {

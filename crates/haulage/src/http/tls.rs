@@ -129,8 +129,34 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Whether the failure is a certificate that does not hold: waiting does not mend it.
-pub(super) fn is_certificate_error(error: &std::io::Error) -> bool {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    matches!(inner, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented))
+/// Why a certificate does not hold.
+pub(super) enum Distrust {
+    /// It is for other names.
+    Name,
+    /// Its time is over, or has not begun.
+    Time,
+    /// It is that of an authority, which only signs others.
+    Authority,
+    /// Nobody who is trusted has signed it, or it is none.
+    Origin,
+}
+
+/// Why the certificate of the other side does not hold, if that is the failure: waiting does not mend it.
+pub(super) fn distrust(error: &std::io::Error) -> Option<Distrust> {
+    use rustls::CertificateError as Wrong;
+    let wrong = match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(wrong) => wrong,
+        rustls::Error::NoCertificatesPresented => return Some(Distrust::Origin),
+        _ => return None,
+    };
+    Some(match wrong {
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => Distrust::Name,
+        Wrong::Expired
+        | Wrong::ExpiredContext { .. }
+        | Wrong::NotValidYet
+        | Wrong::NotValidYetContext { .. } => Distrust::Time,
+        // It has no name but this one.
+        Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => Distrust::Authority,
+        _ => Distrust::Origin,
+    })
 }

@@ -52,8 +52,12 @@ pub(super) async fn block(task: &Task, range: BlockRange, trace: &Trace) -> Resu
 /// the destination have become is the same for everybody, and so is a service without time.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     use ErrorKind::{NotFound, Permission, Protocol, Service, Stalled, Unsupported, Usage};
-    let gone = matches!(error.service_code(), Some("ContainerNotFound" | "NoSuchBucket" | "NoSuchUpload"));
-    !gone
+    let known = matches!(
+        error.service_code(),
+        Some("ContainerNotFound" | "NoSuchBucket" | "NoSuchUpload")
+            | Some("BlobArchived" | "BlobBeingRehydrated" | "InvalidObjectState")
+    );
+    !known
         && matches!(error.kind(), NotFound | Permission | Protocol | Service | Stalled | Unsupported | Usage)
 }
 

@@ -70,6 +70,9 @@ fn classify(
         (_, "SnapshotsPresent") => asked
             .error(Unsupported, "the blob has snapshots, which would be deleted with it")
             .hint("delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"),
+        (_, "BlobArchived" | "BlobBeingRehydrated") => asked
+            .error(Unsupported, "the blob is archived, and cannot be read or changed now")
+            .hint("set its tier to hot or cool with the service's own tools, and wait until that is done"),
         (_, "BlobImmutableDueToPolicy") => asked
             .error(Permission, "a policy keeps the blob from being changed")
             .hint("wait until the policy ends, or choose another name"),

@@ -125,18 +125,16 @@ impl Held {
     /// What is said of a file that stands in it.
     fn error(&self, operation: &'static str, aside: &Aside) -> Error {
         let second = format!("{}/{}", self.name, aside.file);
-        let (cause, hint) = match aside.taken {
-            false => (
-                format!("a move that was killed has left it as {second}"),
-                "run haul clean on its folder: that gives the file its name back",
-            ),
-            true => (
-                format!("a move that was killed has left one as {second}, and another file has its name now"),
-                "compare the two, and move the one that you keep to this name",
-            ),
-        };
+        let mut cause = format!("a move that was killed has left it as {second}");
+        if aside.taken {
+            cause += ", and another file has its name now";
+        }
         let name = self.beside.path_of(&aside.file).display().to_string();
-        Error::new(ErrorKind::Io, operation, name, cause).hint(hint)
+        Error::new(ErrorKind::Io, operation, name, cause).hint(if aside.taken {
+            "compare the two, and move the one that you keep to this name"
+        } else {
+            "run haul clean on its folder: that gives the file its name back"
+        })
     }
 }
 

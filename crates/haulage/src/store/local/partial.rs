@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FlockOperation, OFlags, RenameFlags};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
@@ -23,6 +23,9 @@ use crate::store::{Attributes, BlockRange, Kept, Leftover, Precondition, PutResu
 
 /// Objects up to this size are written in one visit to the blocking pool.
 pub(super) const AT_ONCE: u64 = 512 << 10;
+
+/// Tells the name of a file that is written from the beginning from that of one that is gone on with.
+const WHOLE: u64 = 0x7768_6f6c_7768_6f6c;
 
 /// Read at once where a file is hashed.
 const READ: usize = 512 << 10;
@@ -44,15 +47,21 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Creates the temporary file with all its room.
+    /// Creates the temporary file with all its room. It goes by its destination, so that the next copy clears away what a killed one
+    /// has left; while somebody else writes that, by a name of its own.
     pub(super) fn create(destination: Place, size: Option<u64>) -> Result<Self> {
-        let temporary = partial_name(fastrand::u64(..));
-        // Read again where an MD5 is all there is to compare.
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = destination.folder.open(&temporary, flags);
-        let file = file.map_err(|e| io("write", &destination, os(e)))?;
-        // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
-        let _ = try_lock(&file);
+        let named = whole_name(&destination);
+        let (file, temporary) = match create_free(&destination, &named) {
+            Some(file) => (file, named),
+            None => {
+                let temporary = partial_name(fastrand::u64(..));
+                let file = create_new(&destination, &temporary);
+                let file = file.map_err(|e| io("write", &destination, os(e)))?;
+                // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
+                let _ = try_lock(&file);
+                (file, temporary)
+            }
+        };
         let part = Self::over(file, temporary, destination, size, None);
         part.allocate()?;
         Ok(part)
@@ -329,6 +338,40 @@ fn resumable_name(destination: &Place) -> String {
     partial_name(Crc64::of(destination.name.as_bytes()).to_u64())
 }
 
+/// The name of the partial file of a destination that is written from the beginning.
+fn whole_name(destination: &Place) -> String {
+    partial_name(Crc64::of(destination.name.as_bytes()).to_u64() ^ WHOLE)
+}
+
+/// A new file of this name beside the destination, locked; what nobody writes is cleared away for it. `None` where it cannot be.
+fn create_free(destination: &Place, name: &str) -> Option<File> {
+    let file = match create_new(destination, name) {
+        Err(Errno::EXIST) => {
+            let former = Place { name: name.to_owned(), ..destination.clone() };
+            remove(&former).is_ok_and(|removed| removed).then(|| create_new(destination, name).ok())?
+        }
+        created => created.ok(),
+    }?;
+    // Held while it is written, so that nobody clears it away; where there are no locks nobody does.
+    if try_lock(&file) == Err(Errno::WOULDBLOCK) {
+        return None;
+    }
+    // Before it was locked, somebody may have cleared it away, or written it and given it its final name.
+    let ours = rustix::fs::fstat(&file).ok()?;
+    is_there(destination, name, &ours).then_some(file)
+}
+
+fn create_new(destination: &Place, name: &str) -> rustix::io::Result<File> {
+    // Read again where an MD5 is all there is to compare.
+    destination.folder.open(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW)
+}
+
+/// Whether this file still has this name beside the destination.
+fn is_there(destination: &Place, name: &str, ours: &Stat) -> bool {
+    let there = destination.folder.stat(name);
+    there.is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
+}
+
 /// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.
 fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
     let folder = &destination.folder;
@@ -356,7 +399,7 @@ fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
                 return Ok(None);
             }
         }
-        if folder.stat(name).is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)) {
+        if is_there(destination, name, &ours) {
             return Ok(Some(file));
         }
     }

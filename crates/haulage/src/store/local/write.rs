@@ -117,7 +117,7 @@ mod tests {
     use crate::store::local::leftover::{list_of, partial_name};
     use crate::store::local::medium::Medium;
     use crate::store::local::tree::{Follow, Tree};
-    use crate::store::{GetOptions, Store as _};
+    use crate::store::{GetOptions, Precondition, Store as _};
 
     /// A folder in memory; `None` on systems without `/dev/shm`.
     fn folder_in_shm() -> Option<tempfile::TempDir> {
@@ -170,6 +170,31 @@ mod tests {
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));
         // Beyond what a file may hold: the kernel's refusal arrives as an error too.
         assert!(part.write_at(i64::MAX as u64 - 2, &[Bytes::from_static(b"12345")]).is_err());
+    }
+
+    #[test]
+    fn the_next_writer_clears_away_what_a_killed_one_has_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::new(dir.path(), Follow::Nothing);
+        let create = || PartialFile::create(tree.place("file", false).unwrap(), Some(3)).unwrap();
+        let names = || -> Vec<_> {
+            std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+        };
+        let first = create();
+        let left = dir.path().join(&names()[0]);
+        let second = create();
+        assert_eq!(names().len(), 2, "each has its own while both write");
+        drop((first, second));
+        assert_eq!(names().len(), 0);
+        // As after a kill, with permissions that the file was to have.
+        std::fs::write(&left, "left over").unwrap();
+        std::fs::set_permissions(&left, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
+        let part = create();
+        assert_eq!(names().len(), 1);
+        assert_eq!(std::fs::metadata(&left).unwrap().len(), 0);
+        part.write_at(0, &[Bytes::from_static(b"new")]).unwrap();
+        part.publish(Crc64::of(b"new"), &Attributes::default(), &Precondition::None).unwrap();
+        assert_eq!(names(), ["file"]);
     }
 
     /// A file of ten ranges of which an earlier writer, now gone, has left three.
