@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -70,7 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve(certificate: Path | None = None, *names: str, **kind: Any) -> Iterator[Service]:
-    """Serve on a free port; https with a certificate of this kind, which then lies at that path, for these hosts too."""
+    """Serve on a free port; https with a certificate, which then lies at that path, for these hosts too.
+
+    Of what ``kind`` it is, :func:`make_certificate` says.
+    """
     asked, ended = threading.Event(), threading.Event()
     handler = type("Handler", (_Handler,), {"asked": asked, "ended": ended})
     with ThreadingHTTPServer((HOST, 0), handler) as server:
@@ -95,9 +99,9 @@ def serve(certificate: Path | None = None, *names: str, **kind: Any) -> Iterator
 def make_certificate(
     path: Path, *names: str, here: bool = True, until: timedelta = timedelta(days=1), authority: bool = False
 ) -> Path:
-    """Write a certificate of these hosts, signed by itself, good from yesterday on; return where its key lies.
+    """Write a certificate of these hosts, signed by itself; return where its key lies.
 
-    It is of this machine too where ``here`` says so, and may be that of an ``authority``.
+    It is good from yesterday on, of this machine too where ``here`` says so, and may be that of an ``authority``.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a fake service")])

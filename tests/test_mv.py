@@ -116,23 +116,26 @@ def test_a_move_that_is_killed_while_files_stand_aside_loses_no_name(
     left = killed_while_files_stand_aside(haul, container, source)
     names = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
     assert len(names) == 3
-    lost = {f"{folder.parent}/{[*folder.iterdir()][0].name}" for folder in left}
+    lost = {f"{folder.parent}/{next(folder.iterdir()).name}" for folder in left}
     # It is said, and nothing is taken for content or for deleted.
     listed = haul("ls", "-r", source, code=1).stderr
     assert listed.count("run haul clean on its folder: that gives the file its name back") == len(left)
     assert all(f"list {name}: a move that was killed has left it as" in listed for name in lost)
     synced = haul("sync", source, container.az("source/"), "--delete", "--json", code=1)
-    assert synced.summary["objects_deleted"] == 0 and len(contents(haul, container.az("source/"))) == 3
+    assert synced.summary["objects_deleted"] == 0
+    assert len(contents(haul, container.az("source/"))) == 3
     # A cleaning gives the names back.
     (would,) = haul("clean", source, "--dry-run", "--json").events
     (report,) = haul("clean", source, "--json").events
     assert (would["restored"], report["restored"], report["failures"]) == (len(left), len(left), [])
     files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
-    assert files == {"a", "b", "sub/c"} and not [*source.rglob(".haul-*")]
+    assert files == {"a", "b", "sub/c"}
+    assert not [*source.rglob(".haul-*")]
     # So does a move, which then goes on.
     killed_while_files_stand_aside(haul, container, source)
     plan = haul("mv", source, container.az("source/"), "--dry-run", "--json", code=1)
-    assert plan.summary["objects_deleted"] == 0 and [*source.rglob(".haul-*.held/*")]
+    assert plan.summary["objects_deleted"] == 0
+    assert [*source.rglob(".haul-*.held/*")]
     assert haul("mv", source, container.az("source/"), "--json").summary["objects_deleted"] >= 1
     assert not [path for path in source.rglob("*") if path.is_file()]
     assert len(contents(haul, container.az("source/"))) == 3

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,20 @@ def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> N
     assert stamped == "rename the column, or leave it out: --exclude Timestamp"
     done = import_table(path, table, partition_key="{a}", row_key="{a}", exclude=["Timestamp"], create=True)
     assert done.written == 1
+    # Somebody's own, though the keys are columns; only a time may be what the service had set.
+    for column in (["now"], [7]):
+        assert said(Timestamp=column) == "rename the column, or leave it out: --exclude Timestamp"
+    said(Timestamp=pa.array([datetime(2020, 1, 1, tzinfo=UTC)]))
+    for more, told in (((), 1), (("--exclude", "Timestamp"), 0), (("--quiet",), 0)):
+        command = [str(HAUL), "table", "import", str(path), at(own, fresh()), "--create", *more]
+        went = subprocess.run(
+            command, env=clean_environment(tmp_path), capture_output=True, text=True, check=True
+        )
+        assert went.stderr.count("the column Timestamp was left out: the service sets it") == told
+    exported = tmp_path / "exported.parquet"
+    export_table(table, exported)
+    assert "Timestamp" in pq.read_schema(exported).names
+    assert import_table(exported, at(own, fresh()), create=True).written == 1
 
 
 def test_another_process_at_the_same_work(own: TableEndpoint, tmp_path: Path) -> None:

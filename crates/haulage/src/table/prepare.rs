@@ -1,6 +1,7 @@
 //! From rows of a file to rows that can be sent: their keys, their JSON, or why there is none.
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 
 use super::cell::{key_value, stored};
 use super::column::Value;
@@ -69,10 +70,12 @@ impl Preparation {
                 None => {}
             }
         }
-        // An export says the type of the one that it has, which the service had set. Any other is somebody's own.
+        // Beside both keys a time is taken for what an export has written, where the service had set it.
         let own = |one: &Stored| {
-            let exported = matches!(one.said, Some(Kind::Time | Kind::FarTime));
-            one.name == TIMESTAMP && !(exported && has(PARTITION_KEY) && has(ROW_KEY))
+            let kind = schema.field(one.at).data_type();
+            let time = matches!(one.said, Some(Kind::Time | Kind::FarTime))
+                || matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64);
+            one.name == TIMESTAMP && !(time && has(PARTITION_KEY) && has(ROW_KEY))
         };
         if columns.iter().any(own) {
             return wrong(

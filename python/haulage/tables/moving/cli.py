@@ -299,6 +299,7 @@ def import_(path: str, table: str, **given: Any) -> int:
     partition_key, row_key = given["partition_key"], given["row_key"]
     if partition_key is None and row_key is None:
         partition_key, row_key = _chosen(path, given)
+    excluded = [name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()]
     with _shown("import", given["quiet"]) as progress:
         done = operations.import_table(
             path,
@@ -307,7 +308,7 @@ def import_(path: str, table: str, **given: Any) -> int:
             mode=given["mode"],
             partition_key=partition_key,
             row_key=row_key,
-            exclude=[name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()],
+            exclude=excluded,
             index=given["index"],
             create=given["create"],
             dead_letters=given["dead_letters"],
@@ -316,6 +317,8 @@ def import_(path: str, table: str, **given: Any) -> int:
             on_progress=progress,
             **_options(given),
         )
+    if not given["quiet"] and "Timestamp" not in excluded and files.has_own_time(path, given["format"]):
+        STDERR.print("haul: the column Timestamp was left out: the service sets it")
     return _tell_import(done, given["as_json"])
 
 

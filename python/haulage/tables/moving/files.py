@@ -92,14 +92,25 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
         UsageError: The file cannot be read.
         IntegrityError: It is damaged.
     """
+    names = _columns(path, format)
+    return names is None or names >= {"PartitionKey", "RowKey"}
+
+
+def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Whether a file has a column ``Timestamp``, which an import leaves out; raises what :func:`has_keys` does."""
+    return "Timestamp" in (_columns(path, format) or ())
+
+
+def _columns(path: str | PathLike[str], format: str | None) -> set[str] | None:
+    """Return the names of the columns; `None` where whoever reads the rows says what is wrong with them."""
     file = readable(path, format)
     found = format or _end(file)
     if found in ("jsonl", "ndjson", "json"):
-        return _first_line_has_keys(file)
+        return _of_first_line(file)
     csv = is_csv(file, format)
     if not csv and found not in _PARQUET:
         # A stream of Arrow is what an export has written.
-        return True
+        return None
     import duckdb
 
     with duckdb.connect() as connection:
@@ -115,7 +126,7 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
                 raise _damaged(file, f"it is damaged: {str(error).splitlines()[0]}") from error
             cause = str(error).splitlines()[0]
             raise UsageError("open", os.fspath(path), cause, "check the path and the format") from error
-    return {"PartitionKey", "RowKey"} <= set(names)
+    return set(names)
 
 
 def from_csv(path: Path, templates: Sequence[str | None] = ()) -> Path:
@@ -166,15 +177,14 @@ def _begins_as_parquet(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _first_line_has_keys(path: Path) -> bool:
+def _of_first_line(path: Path) -> set[str] | None:
     try:
         # Some programs begin a file with the mark of UTF-8.
         with path.open(encoding="utf-8-sig") as file:
             row = json.loads(next((line for line in file if line.strip()), "{}"))
     except (OSError, ValueError):
-        # Whoever reads the rows says what is wrong with them.
-        return True
-    return not isinstance(row, dict) or not row or {"PartitionKey", "RowKey"} <= row.keys()
+        return None
+    return {*row} if isinstance(row, dict) and row else None
 
 
 def _end(path: Path) -> str:
