@@ -101,7 +101,7 @@ def make_certificate(
 ) -> Path:
     """Write a certificate of these hosts, signed by itself; return where its key lies.
 
-    It is good from yesterday on, of this machine too where ``here`` says so, and may be that of an ``authority``.
+    It is good from yesterday on, of this machine too unless ``here`` says no, and may be an ``authority``'s.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a fake service")])

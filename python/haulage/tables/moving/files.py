@@ -97,7 +97,7 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file has a column ``Timestamp``, which an import leaves out; raises what :func:`has_keys` does."""
+    """Whether a file has a column ``Timestamp``, which is left out; raises what :func:`has_keys` does."""
     return "Timestamp" in (_columns(path, format) or ())
 
 
