@@ -179,10 +179,11 @@ async fn leftovers(
             let wanted = below.holds(object) && filter.wants(below.name(object));
             if wanted && known.as_mut().is_none_or(|known| known.insert(found.store.identity(&leftover.key)))
             {
-                match found.store.look_at_leftover(&leftover.key).await? {
-                    Leftover::InUse => found.in_use += 1,
-                    Leftover::Spare => found.names.push(&leftover.key, leftover.size)?,
-                    Leftover::Aside => found.aside.push(&leftover.key, leftover.size)?,
+                match found.store.look_at_leftover(&leftover.key).await {
+                    Ok(Leftover::InUse) => found.in_use += 1,
+                    Ok(Leftover::Spare) => found.names.push(&leftover.key, leftover.size)?,
+                    Ok(Leftover::Aside) => found.aside.push(&leftover.key, leftover.size)?,
+                    Err(error) => found.failures.push(Failure::from(&error)),
                 }
             }
         }
