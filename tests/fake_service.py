@@ -97,11 +97,17 @@ def serve(certificate: Path | None = None, *names: str, **kind: Any) -> Iterator
 
 
 def make_certificate(
-    path: Path, *names: str, here: bool = True, until: timedelta = timedelta(days=1), authority: bool = False
+    path: Path,
+    *names: str,
+    here: bool = True,
+    until: timedelta = timedelta(days=1),
+    authority: bool = False,
+    client: bool = False,
 ) -> Path:
     """Write a certificate of these hosts, signed by itself; return where its key lies.
 
-    It is good from yesterday on, of this machine too unless ``here`` says no, and may be an ``authority``'s.
+    It is good from yesterday on, of this machine too unless ``here`` says no, and may be that of
+    an ``authority`` or of a ``client``.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a fake service")])
@@ -115,6 +121,9 @@ def make_certificate(
     )
     if authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    if client:
+        usage = x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH])
+        builder = builder.add_extension(usage, critical=False)
     certificate = builder.sign(key, hashes.SHA256())
     pem = serialization.Encoding.PEM
     path.write_bytes(certificate.public_bytes(pem))

@@ -203,8 +203,9 @@ def shell(services: tuple[Shell, Service]) -> Shell:
             {"authority": True},
             "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it",
         ),
+        ({"client": True}, "give the server a certificate with extendedKeyUsage serverAuth"),
     ],
-    ids=["name", "time", "authority"],
+    ids=["name", "time", "authority", "client"],
 )
 def test_certificate(tmp_path: Path, kind: dict[str, Any], hint: str) -> None:
     shell = Shell(Haul(lay_out(tmp_path)), cert=str(tmp_path / "cert.pem"))

@@ -137,6 +137,7 @@ pub(super) fn handshake(call: Call<'_>, peer: &dyn fmt::Display, source: io::Err
                 Distrust::Authority => {
                     "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it"
                 }
+                Distrust::Purpose => "give the server a certificate with extendedKeyUsage serverAuth",
                 Distrust::Origin => {
                     "if you trust the server or the proxy, pass its root certificate (PEM) with --ca or SSL_CERT_FILE"
                 }

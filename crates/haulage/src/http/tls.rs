@@ -137,6 +137,8 @@ pub(super) enum Distrust {
     Time,
     /// It is that of an authority, which only signs others.
     Authority,
+    /// It is for clients, or for something else than servers.
+    Purpose,
     /// Nobody who is trusted has signed it, or it is none.
     Origin,
 }
@@ -155,6 +157,7 @@ pub(super) fn distrust(error: &std::io::Error) -> Option<Distrust> {
         | Wrong::ExpiredContext { .. }
         | Wrong::NotValidYet
         | Wrong::NotValidYetContext { .. } => Distrust::Time,
+        Wrong::InvalidPurpose | Wrong::InvalidPurposeContext { .. } => Distrust::Purpose,
         // It has no name but this one.
         Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => Distrust::Authority,
         _ => Distrust::Origin,

@@ -294,6 +294,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         leftover
     }
 
+    /// Looks for an object that a killed move has left without this name. True where it has got it back, for `puts_back` says so.
+    ///
+    /// # Errors
+    /// `Io` where there is one that has not got it back.
+    async fn find_aside(&self, _key: &str, _puts_back: bool) -> Result<bool> {
+        Ok(false)
+    }
+
     /// What this key in a list of leftovers is.
     async fn look_at_leftover(&self, _key: &str) -> Result<Leftover> {
         Ok(Leftover::Spare)

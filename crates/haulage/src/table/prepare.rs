@@ -155,7 +155,10 @@ impl Preparation {
             match name.as_str() {
                 PARTITION_KEY => partition = Some(text(&value)),
                 ROW_KEY => row = Some(text(&value)),
-                TIMESTAMP => {}
+                TIMESTAMP if matches!(value.value(), Value::Time(_) | Value::FarTime(_)) => {}
+                TIMESTAMP => {
+                    wrong.get_or_insert(format!("{TIMESTAMP}: the service sets it, and this is no time"));
+                }
                 name => {
                     json_property(&mut body, name, &value.value());
                     body.push(',');

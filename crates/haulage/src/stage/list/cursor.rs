@@ -63,11 +63,10 @@ impl Cursor {
     pub(super) async fn listing(
         store: Arc<dyn Store>,
         gate: Gate,
-        prefix: &str,
+        request: ListRequest,
         extras: bool,
     ) -> Result<Self> {
         let may_ask = store.capabilities().at_hand && !extras;
-        let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
         let mut merge = Merge {
             pages: Pages::of(&*store, request, gate.clone()),
             page: VecDeque::new(),
@@ -208,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn out_of_order_nobody_knows_what_is_extra() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::named("x"));
-        let mut there = Cursor::listing(store, Gate::default(), "", true).await.unwrap();
+        let mut there = Cursor::listing(store, Gate::default(), ListRequest::default(), true).await.unwrap();
         for (key, known) in [("b", Existing::Absent), ("a", Existing::Unknown), ("c", Existing::Unknown)] {
             assert_eq!(there.find(key, &mut |_| Ok(())).await.unwrap(), known);
         }

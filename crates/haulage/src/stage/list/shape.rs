@@ -45,6 +45,10 @@ impl Listing {
                 Ok(Shape::One(meta))
             }
             Err(missing) => {
+                if store.find_aside(key, self.puts_back()).await? {
+                    let back = through!(gate, api, name, trace => store.head(key, trace).await)?;
+                    return Ok(Shape::One(back));
+                }
                 let mut pages = pages.unwrap_or_else(|| self.below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
@@ -59,9 +63,14 @@ impl Listing {
         }
     }
 
-    /// The list of all below a source. A move changes its source: what another one has left there without its name gets it back.
+    /// Whether what a killed move has left of a source without its name gets it back: only where this one may change its source.
+    pub(super) fn puts_back(&self) -> bool {
+        self.moves && !self.plans
+    }
+
+    /// The list of all below a source.
     fn below(&self, location: &Location, verify: bool) -> Pages {
-        let request = ListRequest { puts_back: self.moves && !self.plans, ..all_below(location, verify) };
+        let request = ListRequest { puts_back: self.puts_back(), ..all_below(location, verify) };
         Pages::of(&*location.store, request, location.gate.clone())
     }
 }

@@ -8,7 +8,7 @@ use super::{Listed, Listing, ahead, apart, is_marker, with_glob_hint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
-use crate::store::{Location, ObjectMeta};
+use crate::store::{ListRequest, Location, ObjectMeta};
 
 impl Listing {
     /// Everything below a folder or prefix, but the keys in `own`.
@@ -131,7 +131,10 @@ impl Listing {
         if self.overwrite == Overwrite::Always && wanted == Wanted::No && self.backs_up.is_none() {
             return Ok(Cursor::unasked(store, gate));
         }
-        Cursor::listing(store, gate, prefix, wanted != Wanted::No).await
+        // A killed move may have left a second name there, too.
+        let request =
+            ListRequest { prefix: prefix.to_owned(), puts_back: self.puts_back(), ..ListRequest::default() };
+        Cursor::listing(store, gate, request, wanted != Wanted::No).await
     }
 }
 

@@ -6,16 +6,22 @@
 //! back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::file::{self, io};
-use super::leftover::held_name;
+use super::leftover::{held_name, is_for_held};
+use super::not_utf8;
 use super::partial::rename_new;
 use super::tree::{Folder, Place, os};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Leftover;
+
+/// How often, and after how long again, a lock is tried that somebody may have who only looks, or puts something back.
+const TRIES: u32 = 3;
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// A folder for one file, which stays locked while this is open.
 #[derive(Debug)]
@@ -33,8 +39,9 @@ impl Held {
             let name = held_name(fastrand::u64(..));
             beside.make_folder(&name)?;
             match Self::open(beside, &name) {
-                Ok(held) if !held.is_locked_by_another() => return Ok(held),
-                Ok(_) | Err(Errno::NOENT) => {}
+                Ok(held) if held.locks(FlockOperation::NonBlockingLockExclusive) => return Ok(held),
+                Ok(held) => held.close(),
+                Err(Errno::NOENT) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -46,10 +53,20 @@ impl Held {
         Ok(Self { beside: Arc::clone(beside), name: name.to_owned(), folder })
     }
 
-    /// Locks it. Where there are no locks, it is nobody's: two names may be given back, and nothing is lost.
-    fn is_locked_by_another(&self) -> bool {
-        let locked = rustix::fs::flock(self.folder.fd(), FlockOperation::NonBlockingLockExclusive);
-        locked == Err(Errno::WOULDBLOCK)
+    /// Locks it: alone to change what is in it, else beside others who only look. False where somebody else has it, and not just
+    /// for a moment. Where there are no locks, it is nobody's: two names may be given back, and nothing is lost.
+    fn locks(&self, how: FlockOperation) -> bool {
+        (0..TRIES).any(|tries| {
+            if tries > 0 {
+                std::thread::sleep(MOMENT);
+            }
+            rustix::fs::flock(self.folder.fd(), how) != Err(Errno::WOULDBLOCK)
+        })
+    }
+
+    /// Whether whoever made it still has it.
+    fn is_live(&self) -> bool {
+        !self.locks(FlockOperation::NonBlockingLockShared)
     }
 
     /// Gives a file this second name too.
@@ -90,9 +107,9 @@ impl Held {
     /// The files in it: there is one, or none.
     fn files(&self) -> Result<Vec<(String, Stat)>> {
         let failed = |e| io("list", self.folder.path(), os(e));
-        let names = self.folder.entries().map_err(failed)?.into_iter().filter_map(|entry| entry.name);
         let mut files = Vec::new();
-        for name in names {
+        for entry in self.folder.entries().map_err(failed)? {
+            let name = entry.name.ok_or_else(|| not_utf8(&entry.path))?;
             match self.folder.stat(&name) {
                 Ok(found) => files.push((name, found)),
                 Err(Errno::NOENT) => {}
@@ -109,6 +126,25 @@ impl Held {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(io("list", &self.beside.path_of(file), os(error))),
         }
+    }
+
+    /// Gives a file its own name back, or takes this one away where it has that.
+    fn settle(&self, file: String, found: &Stat) -> Result<()> {
+        let settled = match self.has_own_name(&file, found)? {
+            None if file::is_regular(found) => self.give(&file),
+            Some(true) => self.remove(&file),
+            other => return Err(self.error("clean", &Aside { size: 0, taken: other.is_some(), file })),
+        };
+        settled.map_err(|e| io("clean", &self.beside.path_of(&file), os(e)))
+    }
+
+    /// What is said of a file that stood in it a moment ago and has its own name now: a list of its folder may have missed it.
+    fn gone_back(&self, before: &[(String, Stat)]) -> Option<Error> {
+        let back = |file: &str| self.folder.stat(file).is_err() && self.beside.stat(file).is_ok();
+        let (file, _) = before.iter().find(|(file, _)| back(file))?;
+        let name = self.beside.path_of(file).display().to_string();
+        let cause = "it got its name back while its folder was listed";
+        Some(Error::new(ErrorKind::SourceChanged, "list", name, cause).hint("run the same command again"))
     }
 
     /// A file in it that has no other name.
@@ -149,7 +185,7 @@ struct Aside {
 /// What a folder of this name is.
 pub(super) fn state(place: &Place) -> Result<Leftover> {
     let Some(held) = find(place)? else { return Ok(Leftover::Spare) };
-    if held.is_locked_by_another() {
+    if held.is_live() {
         return Ok(Leftover::InUse);
     }
     Ok(if held.aside()?.is_some() { Leftover::Aside } else { Leftover::Spare })
@@ -157,12 +193,16 @@ pub(super) fn state(place: &Place) -> Result<Leftover> {
 
 /// Size of the file that stands there, in bytes, and what a list says of it: nothing where somebody holds it, or it has its own name.
 pub(super) fn look(place: &Place) -> (u64, Option<Error>) {
-    let looked = find(place).and_then(|held| match held {
-        Some(held) if !held.is_locked_by_another() => Ok(match held.aside()? {
-            Some(aside) => (aside.size, Some(held.error("list", &aside))),
-            None => (0, None),
-        }),
-        _ => Ok((0, None)),
+    let looked = find(place).and_then(|held| {
+        let Some(held) = held else { return Ok((0, None)) };
+        let before = held.files()?;
+        if held.is_live() {
+            return Ok((0, None));
+        }
+        match held.aside()? {
+            Some(aside) => Ok((aside.size, Some(held.error("list", &aside)))),
+            None => Ok((0, held.gone_back(&before))),
+        }
     });
     looked.unwrap_or_else(|error| (0, Some(error)))
 }
@@ -174,22 +214,36 @@ pub(super) fn look(place: &Place) -> (u64, Option<Error>) {
 /// `Io` where another file has its name, or it cannot be done; the file keeps its second name then.
 pub(super) fn put_back(place: &Place) -> Result<bool> {
     let Some(held) = find(place)? else { return Ok(false) };
-    if held.is_locked_by_another() {
+    if !held.locks(FlockOperation::NonBlockingLockExclusive) {
         return Ok(false);
     }
+    let mut outcome = Ok(true);
     for (file, found) in held.files()? {
-        let failed = |e| io("clean", &held.beside.path_of(&file), os(e));
-        match held.has_own_name(&file, &found)? {
-            None if file::is_regular(&found) => held.give(&file).map_err(failed)?,
-            Some(true) => held.remove(&file).map_err(failed)?,
-            other => {
-                let aside = Aside { size: 0, taken: other.is_some(), file };
-                return Err(held.error("clean", &aside));
-            }
+        if let Err(error) = held.settle(file, &found) {
+            outcome = Err(error);
         }
     }
     held.close();
-    Ok(true)
+    outcome
+}
+
+/// Looks for a file that has no other name than one in such a folder, beside which it was called `name`. It is told of, or put back:
+/// true then.
+pub(super) fn find_aside(folder: &Arc<Folder>, name: &str, puts_back: bool) -> Result<bool> {
+    let entries = folder.entries().map_err(|e| io("list", folder.path(), os(e)))?;
+    for second in entries.into_iter().filter_map(|entry| entry.name).filter(|name| is_for_held(name)) {
+        let place = Place { folder: Arc::clone(folder), name: second };
+        let Some(held) = find(&place)?.filter(|held| !held.is_live()) else { continue };
+        match held.aside()?.filter(|aside| aside.file == name) {
+            Some(_) if puts_back => {
+                drop(held);
+                return put_back(&place);
+            }
+            Some(aside) => return Err(held.error("open", &aside)),
+            None => {}
+        }
+    }
+    Ok(false)
 }
 
 /// `None` where there is no such folder.
@@ -230,6 +284,18 @@ mod tests {
         // As after a kill.
         drop(held);
         assert_eq!(state(place).unwrap(), Leftover::Aside);
+        // Who only looks hides it from nobody.
+        let other = find(place).unwrap().unwrap();
+        assert!(!other.is_live());
+        assert_eq!(state(place).unwrap(), Leftover::Aside);
+        assert!(look(place).1.is_some());
+        drop(other);
+        let error = find_aside(&beside, "f", false).unwrap_err();
+        assert_eq!(
+            error.hint_text(),
+            Some("run haul clean on its folder: that gives the file its name back")
+        );
+        assert!(!find_aside(&beside, "g", true).unwrap() && !file.exists());
         let (size, error) = look(place);
         let error = error.unwrap();
         assert_eq!((size, error.kind(), error.object_name()), (13, ErrorKind::Io, file.to_str().unwrap()));
@@ -247,8 +313,12 @@ mod tests {
         );
         assert_eq!(std::fs::read(&file).unwrap(), b"another");
         std::fs::remove_file(&file).unwrap();
-        assert!(put_back(place).unwrap());
+        let (stood, before) = (find(place).unwrap().unwrap(), find(place).unwrap().unwrap().files().unwrap());
+        assert!(stood.gone_back(&before).is_none());
+        assert!(find_aside(&beside, "f", true).unwrap());
         assert_eq!(std::fs::read(&file).unwrap(), b"the only copy");
+        let back = stood.gone_back(&before).unwrap();
+        assert_eq!(back.hint_text(), Some("run the same command again"));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(!put_back(place).unwrap(), "there is none any more");
     }

@@ -393,6 +393,16 @@ impl Store for LocalStore {
         let _ = pruned.await;
     }
 
+    async fn find_aside(&self, key: &str, puts_back: bool) -> Result<bool> {
+        let (store, key) = (self.following_none(), key.to_owned());
+        blocking(move || match store.source(&key) {
+            Ok(Place { folder, name }) => held::find_aside(&folder, &name, puts_back),
+            // There is no such folder.
+            Err(_) => Ok(false),
+        })
+        .await
+    }
+
     async fn look_at_leftover(&self, key: &str) -> Result<Leftover> {
         let (store, key) = (self.clone(), key.to_owned());
         blocking(move || {

@@ -307,15 +307,24 @@ pub(super) fn remove(place: &Place) -> Result<bool> {
     // A list goes with its partial file.
     let Some(partial) = partial_of(&place.name) else { return Ok(false) };
     let folder = &place.folder;
-    match folder.open(&partial, OFlags::RDONLY | OFlags::NOFOLLOW) {
-        Ok(file) if try_lock(&file).is_err() => Ok(false),
-        // Held until it is gone.
-        Ok(_file) => remove_both(place, &partial),
-        Err(Errno::NOENT) => remove_both(place, &partial),
+    let file = match folder.open(&partial, OFlags::RDONLY | OFlags::NOFOLLOW) {
+        Err(Errno::NOENT) if folder.stat(&list_of(&partial)).is_err() => return Ok(false),
+        // Whoever has the partial file has its list.
+        Err(Errno::NOENT) => create_new(place, &partial),
+        other => other,
+    };
+    match file {
+        // Held until it is gone. Before it was locked, it may have been removed, or have got its final name.
+        Ok(file) if try_lock(&file).is_ok() && is_it(place, &partial, &file) => remove_both(place, &partial),
         // A link or a socket: not made by us.
-        Err(Errno::LOOP | Errno::NXIO) => Ok(false),
+        Ok(_) | Err(Errno::EXIST | Errno::LOOP | Errno::NXIO) => Ok(false),
         Err(error) => Err(io("clean", place, os(error))),
     }
+}
+
+/// Whether an open file is the one that has this name beside the destination.
+fn is_it(destination: &Place, name: &str, file: &File) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|ours| is_there(destination, name, &ours))
 }
 
 fn remove_both(place: &Place, partial: &str) -> Result<bool> {
@@ -357,8 +366,7 @@ fn create_free(destination: &Place, name: &str) -> Option<File> {
         return None;
     }
     // Before it was locked, somebody may have cleared it away, or written it and given it its final name.
-    let ours = rustix::fs::fstat(&file).ok()?;
-    is_there(destination, name, &ours).then_some(file)
+    is_it(destination, name, &file).then_some(file)
 }
 
 fn create_new(destination: &Place, name: &str) -> rustix::io::Result<File> {
