@@ -131,7 +131,13 @@ def test_a_move_that_is_killed_while_files_stand_aside_loses_no_name(
     files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
     assert files == {"a", "b", "sub/c"}
     assert not [*source.rglob(".haul-*")]
-    # So does a move, which then goes on.
+    # So does a move of one file, which then goes on; and one of a folder.
+    held = source / ".haul-0123456789abcdef.held"
+    held.mkdir()
+    (source / "a").rename(held / "a")
+    assert "has left it as" in haul("cp", source / "a", haul.folder / "copy", code=1).stderr
+    assert haul("mv", source / "a", container.az("alone"), "--json").summary["objects_deleted"] == 1
+    haul("rm", container.az("alone"))
     killed_while_files_stand_aside(haul, container, source)
     plan = haul("mv", source, container.az("source/"), "--dry-run", "--json", code=1)
     assert plan.summary["objects_deleted"] == 0

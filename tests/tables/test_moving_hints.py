@@ -178,12 +178,23 @@ def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> N
     for column in (["now"], [7]):
         assert said(Timestamp=column) == "rename the column, or leave it out: --exclude Timestamp"
     pq.write_table(pa.table(keys | {"Timestamp": pa.array([datetime(2020, 1, 1, tzinfo=UTC)])}), path)
-    for more, told in (((), 1), (("--exclude", "Timestamp"), 0), (("--quiet",), 0)):
-        command = [str(HAUL), "table", "import", str(path), at(own, fresh()), "--create", *more]
+    stream = tmp_path / "rows.arrow"
+    with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, pq.read_schema(path)) as writer:
+        writer.write_table(pq.read_table(path))
+    for source, more, told in (
+        (path, (), 1),
+        (path, ("--exclude", "Timestamp"), 0),
+        (path, ("--quiet",), 0),
+        (stream, (), 1),
+    ):
+        command = [str(HAUL), "table", "import", str(source), at(own, fresh()), "--create", *more]
         went = subprocess.run(
             command, env=clean_environment(tmp_path), capture_output=True, text=True, check=True
         )
         assert went.stderr.count("the column Timestamp was left out: the service sets it") == told
+    noted = lines(tmp_path / "rows.jsonl", {"PartitionKey": "p", "RowKey": "r", "Timestamp": "noon"})
+    assert import_table(noted, at(own, fresh()), create=True).refused == 1
+    assert import_table(noted, at(own, fresh()), exclude=["Timestamp"], create=True).written == 1
     exported = tmp_path / "exported.parquet"
     export_table(table, exported)
     assert "Timestamp" in pq.read_schema(exported).names

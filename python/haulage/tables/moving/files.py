@@ -98,6 +98,11 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
     """Whether a file has a column ``Timestamp``, which is left out; raises what :func:`has_keys` does."""
+    if (format or _end(Path(path))) == "arrow":
+        import pyarrow as pa
+
+        with pa.OSFile(os.fspath(path)) as file, pa.ipc.open_stream(file) as stream:
+            return "Timestamp" in stream.schema.names
     return "Timestamp" in (_columns(path, format) or ())
 
 
