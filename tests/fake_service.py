@@ -21,6 +21,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 HOST = "127.0.0.1"
 
@@ -122,7 +123,7 @@ def make_certificate(
     if authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     if client:
-        usage = x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH])
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(usage, critical=False)
     certificate = builder.sign(key, hashes.SHA256())
     pem = serialization.Encoding.PEM
