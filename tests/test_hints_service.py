@@ -44,6 +44,7 @@ ANSWERS = [
         "409-BlobArchived",
         "set its tier to hot or cool with the service's own tools, and wait until that is done",
     ),
+    (2, "409-BlobBeingRehydrated", "wait until that is done, which can take hours"),
     (3, "409-BlobImmutableDueToPolicy", "wait until the policy ends, or choose another name"),
     (
         1,
@@ -194,14 +195,14 @@ def shell(services: tuple[Shell, Service]) -> Shell:
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [
-        ({"here": False}, "check the address: the server, or a proxy before it, goes by other names"),
+        ({"here": False}, "check the address: the certificate is for other names"),
         (
             {"until": timedelta(hours=-1)},
             "check the clock of this machine; if it is right, the server needs a new certificate",
         ),
         (
             {"authority": True},
-            "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it",
+            "give the server a certificate with basicConstraints CA:FALSE; your CA can sign it",
         ),
         ({"client": True}, "give the server a certificate with extendedKeyUsage serverAuth"),
     ],
@@ -211,7 +212,7 @@ def test_certificate(tmp_path: Path, kind: dict[str, Any], hint: str) -> None:
     shell = Shell(Haul(lay_out(tmp_path)), cert=str(tmp_path / "cert.pem"))
     with fake_service.serve(tmp_path / "cert.pem", "other.example", **kind) as https:
         said = shell.expect(1, f"SSL_CERT_FILE=$cert {KEY} stat {https.url}/200/data/a", hint)
-    assert said is None or "CaUsedAsEndEntity" not in said.stderr
+    assert "CaUsedAsEndEntity" not in said.stderr
 
 
 @pytest.mark.parametrize(("code", "answer", "hint"), ANSWERS, ids=[answer for _, answer, _ in ANSWERS])

@@ -95,16 +95,15 @@ def test_a_move_of_files_that_are_a_moment_old_is_resumed(haul: Haul, emulator: 
 def killed_while_files_stand_aside(haul: Haul, container: Container, source: Path) -> list[Path]:
     """The folders in which a move that was killed has left files."""
     fill(source, {name: name.encode() * 1000 for name in ("a", "b", "sub/c")})
-    for path in source.rglob("*.*"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))
     haul("cp", source, container.az(f"{source.name}/"))
     moving = haul.start("mv", source, container.az(f"{source.name}/"), "--json")
-    while not (left := [*source.rglob(".haul-*.held/*")]) and moving.poll() is None:
+    while not [*source.rglob(".haul-*.held/*")] and moving.poll() is None:
         time.sleep(0.002)
     moving.kill()
     moving.communicate()
+    left = [folder for folder in source.rglob(".haul-*.held") if [*folder.iterdir()]]
     assert left, "nothing stood aside"
-    return [folder for folder in source.rglob(".haul-*.held") if [*folder.iterdir()]]
+    return left
 
 
 def test_a_move_that_is_killed_while_files_stand_aside_loses_no_name(

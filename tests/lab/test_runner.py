@@ -317,7 +317,7 @@ def test_python_confirms_and_reports_as_the_command_does(
     assert asked == written == [tmp_path / "run"]
     assert done.page == tmp_path / "run/report.html"
     assert notes[0] == (
-        "why not faster: confirming by short transfers; again as many where the first leave it open"
+        "why not faster: checking the cause with short transfers, twice as many if the first leave it open"
     )
     assert notes[1] == "nothing to confirm"
     assert any(note.startswith("SHA-256 of ") for note in notes)

@@ -325,7 +325,7 @@ async fn a_tunnel_that_is_cut_or_leads_elsewhere_is_a_failure_of_the_way() {
     let port = server(shows, Heads::default()).await;
     let address = proxy(None, port, Heads::default()).await;
     let error = fails(&address, &store()).await;
-    assert!(error.cause().contains("the certificate of https://store.test does not hold"), "{error}");
+    assert!(error.cause().contains("the certificate of https://store.test is not valid"), "{error}");
     assert!(error.hint_text().unwrap().contains("--ca"), "{error}");
 }
 

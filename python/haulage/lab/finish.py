@@ -73,7 +73,7 @@ def _confirm(folder: Path, target: Target, say: Say, on_progress: OnProgress) ->
         spent = time.monotonic_ns() - began
         on_progress(RunProgress("confirm", made, of, spent, int(spent / made * (of - made))))
 
-    say("why not faster: confirming by short transfers; again as many where the first leave it open")
+    say("why not faster: checking the cause with short transfers, twice as many if the first leave it open")
     try:
         verdict = confirm(folder, target, said=tell)
     except HaulageError as error:

@@ -23,7 +23,7 @@ pub struct CleanReport {
     pub leftovers: u64,
     /// Bytes in them. `None` at a service, whose list does not say what blocks it holds.
     pub bytes: Option<u64>,
-    /// Files that got the names back, or would, which a killed move had left them without.
+    /// Files that got their own names back, or would in a dry run: a killed move had left them aside.
     pub restored: u64,
     /// Leftovers that somebody is still writing, or that have become objects.
     pub in_use: u64,

@@ -126,16 +126,16 @@ pub(super) fn too_long(call: Call<'_>, way: Way<'_>) -> Error {
 pub(super) fn handshake(call: Call<'_>, peer: &dyn fmt::Display, source: io::Error) -> Error {
     if let Some(distrust) = tls::distrust(&source) {
         let why = match distrust {
-            Distrust::Authority => "is that of an authority, which no server may have".to_owned(),
-            _ => format!("does not hold: {source}"),
+            Distrust::Authority => "is a CA certificate, which a server must not use".to_owned(),
+            _ => format!("is not valid: {source}"),
         };
         return call
             .on_the_way(ErrorKind::Connection, format!("the certificate of {peer} {why}"))
             .hint(match distrust {
-                Distrust::Name => "check the address: the server, or a proxy before it, goes by other names",
+                Distrust::Name => "check the address: the certificate is for other names",
                 Distrust::Time => "check the clock of this machine; if it is right, the server needs a new certificate",
                 Distrust::Authority => {
-                    "give the server a certificate with basicConstraints CA:FALSE; the authority may sign it"
+                    "give the server a certificate with basicConstraints CA:FALSE; your CA can sign it"
                 }
                 Distrust::Purpose => "give the server a certificate with extendedKeyUsage serverAuth",
                 Distrust::Origin => {

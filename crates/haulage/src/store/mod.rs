@@ -294,7 +294,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         leftover
     }
 
-    /// Looks for an object that a killed move has left without this name. True where it has got it back, for `puts_back` says so.
+    /// Looks for an object that a killed move has left without this name. True if it got its name back, which happens only with `puts_back`.
     ///
     /// # Errors
     /// `Io` where there is one that has not got it back.

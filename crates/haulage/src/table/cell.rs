@@ -137,7 +137,7 @@ pub(super) fn stored(array: &ArrayRef, row: usize, said: Option<Kind>) -> Result
             match (i32::try_from(number), i64::try_from(number)) {
                 (Ok(number), _) if !wide => held(Value::Int32(number)),
                 (_, Ok(number)) => held(Value::Int64(number)),
-                _ => Err(format!("{number} does not fit into 64 bits with a sign")),
+                _ => Err(format!("{number} does not fit in a signed 64-bit integer")),
             }
         }
         KeyValue::Double(number) => held(Value::Double(number)),

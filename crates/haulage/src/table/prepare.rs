@@ -143,6 +143,7 @@ impl Preparation {
     ) -> Result<Ready, (String, String)> {
         let (mut body, mut wrong) = (String::from("{"), None);
         let (mut partition, mut row) = (None, None);
+        let exported = [PARTITION_KEY, ROW_KEY].iter().all(|key| columns.iter().any(|one| one.name == *key));
         for Stored { name, said, at: column } in columns {
             let value = match stored(batch.column(*column), at, *said) {
                 Ok(Some(value)) => value,
@@ -155,9 +156,16 @@ impl Preparation {
             match name.as_str() {
                 PARTITION_KEY => partition = Some(text(&value)),
                 ROW_KEY => row = Some(text(&value)),
+                TIMESTAMP if !exported => {
+                    wrong.get_or_insert(
+                        "Timestamp: the service sets this property, and the file has no keys".to_owned(),
+                    );
+                }
                 TIMESTAMP if matches!(value.value(), Value::Time(_) | Value::FarTime(_)) => {}
                 TIMESTAMP => {
-                    wrong.get_or_insert(format!("{TIMESTAMP}: the service sets it, and this is no time"));
+                    wrong.get_or_insert(
+                        "Timestamp: the service sets this property, and the value is no time".to_owned(),
+                    );
                 }
                 name => {
                     json_property(&mut body, name, &value.value());

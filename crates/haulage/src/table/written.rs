@@ -120,7 +120,7 @@ impl<'de> serde::Deserialize<'de> for Cell<'de> {
                     // No type of whole numbers holds more; and JavaScript writes doubles below 1e21 without a point.
                     Err(_) => as_double(value)
                         .map(Cell::Double)
-                        .ok_or_else(|| E::custom(format!("{value} does not fit into 64 bits with a sign"))),
+                        .ok_or_else(|| E::custom(format!("{value} does not fit in a signed 64-bit integer"))),
                 }
             }
             fn visit_f64<E>(self, value: f64) -> Result<Cell<'de>, E> {
@@ -142,7 +142,7 @@ fn as_double(value: u64) -> Option<f64> {
     is_double(value.to_string().as_bytes()).then_some(value as f64)
 }
 
-/// Whether a whole number, in digits, is a double as it is or as the shortest that means it.
+/// Whether a whole number, in digits, equals a double exactly, or is a double's shortest decimal form.
 fn is_double(digits: &[u8]) -> bool {
     let Some(double) = std::str::from_utf8(digits).ok().and_then(|text| text.parse::<f64>().ok()) else {
         return false;
@@ -191,7 +191,7 @@ impl<'de> Row<'de> {
         let row = read.map_err(|error| without_position(&error))?;
         let wide = |cell: &Cell<'_>| matches!(cell, Cell::Double(value) if *value <= i64::MIN as f64 || *value >= WIDE);
         match row.cells.iter().any(|(_, cell)| wide(cell)).then(|| rounded(json)).flatten() {
-            Some(number) => Err(format!("{} does not fit into 64 bits with a sign", shown(number))),
+            Some(number) => Err(format!("{} does not fit in a signed 64-bit integer", shown(number))),
             None => Ok(row),
         }
     }
@@ -330,7 +330,10 @@ mod tests {
             "18446744073709551617",
             "123456789012345678901234567890",
         ] {
-            assert_eq!(read(number).unwrap_err(), format!("{number} does not fit into 64 bits with a sign"));
+            assert_eq!(
+                read(number).unwrap_err(),
+                format!("{number} does not fit in a signed 64-bit integer")
+            );
         }
         // Digits in text are none.
         let text = br#"{"t":"\"18446744073709551617","n":1e20}"#;

@@ -317,9 +317,10 @@ def import_(path: str, table: str, **given: Any) -> int:
             on_progress=progress,
             **_options(given),
         )
+    code = _tell_import(done, given["as_json"])
     if not given["quiet"] and "Timestamp" not in excluded and files.has_own_time(path, given["format"]):
         STDERR.print("haul: the column Timestamp was left out: the service sets it")
-    return _tell_import(done, given["as_json"])
+    return code
 
 
 def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:

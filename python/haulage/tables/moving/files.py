@@ -10,7 +10,7 @@ from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from haulage.errors import IntegrityError, UsageError
+from haulage.errors import HaulageError, IntegrityError, UsageError
 from haulage.places import local_path
 from haulage.tables import packed
 from haulage.tables.delimited import header, is_csv, told, typed
@@ -97,13 +97,16 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file has a column ``Timestamp``, which is left out; raises what :func:`has_keys` does."""
-    if (format or _end(Path(path))) == "arrow":
-        import pyarrow as pa
+    """Whether a file has a column ``Timestamp``, which is left out. One that cannot be read has none."""
+    import pyarrow as pa
 
-        with pa.OSFile(os.fspath(path)) as file, pa.ipc.open_stream(file) as stream:
-            return "Timestamp" in stream.schema.names
-    return "Timestamp" in (_columns(path, format) or ())
+    try:
+        if (format or _end(Path(path))) in ("arrow", "arrows", "ipc"):
+            with pa.OSFile(os.fspath(path)) as file, pa.ipc.open_stream(file) as stream:
+                return "Timestamp" in stream.schema.names
+        return "Timestamp" in (_columns(path, format) or ())
+    except (HaulageError, OSError, pa.ArrowException):
+        return False
 
 
 def _columns(path: str | PathLike[str], format: str | None) -> set[str] | None:

@@ -70,7 +70,10 @@ fn classify(
         (_, "SnapshotsPresent") => asked
             .error(Unsupported, "the blob has snapshots, which would be deleted with it")
             .hint("delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"),
-        (_, "BlobArchived" | "BlobBeingRehydrated") => asked
+        (_, "BlobBeingRehydrated") => asked
+            .error(Unsupported, "the blob is being brought back from the archive")
+            .hint("wait until that is done, which can take hours"),
+        (_, "BlobArchived") => asked
             .error(Unsupported, "the blob is archived, and cannot be read or changed now")
             .hint("set its tier to hot or cool with the service's own tools, and wait until that is done"),
         (_, "BlobImmutableDueToPolicy") => asked

@@ -6,7 +6,7 @@
 //! back.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
@@ -18,6 +18,9 @@ use super::partial::rename_new;
 use super::tree::{Folder, Place, os};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Leftover;
+
+/// A request to a service takes its effect sooner than this, in seconds.
+const FRESH_S: i64 = 60;
 
 /// How often, and after how long again, a lock is tried that somebody may have who only looks, or puts something back.
 const TRIES: u32 = 3;
@@ -39,10 +42,15 @@ impl Held {
             let name = held_name(fastrand::u64(..));
             beside.make_folder(&name)?;
             match Self::open(beside, &name) {
-                Ok(held) if held.locks(FlockOperation::NonBlockingLockExclusive) => return Ok(held),
+                Ok(held) if held.locks(FlockOperation::NonBlockingLockExclusive) && held.is_there() => {
+                    return Ok(held);
+                }
                 Ok(held) => held.close(),
                 Err(Errno::NOENT) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let _ = beside.remove_folder(&name);
+                    return Err(error);
+                }
             }
         }
         Err(Errno::AGAIN)
@@ -51,6 +59,13 @@ impl Held {
     fn open(beside: &Arc<Folder>, name: &str) -> rustix::io::Result<Self> {
         let folder = beside.open_folder(name)?;
         Ok(Self { beside: Arc::clone(beside), name: name.to_owned(), folder })
+    }
+
+    /// Whether the folder that is open still has its name.
+    fn is_there(&self) -> bool {
+        let there =
+            rustix::fs::fstat(self.folder.fd()).and_then(|ours| Ok((ours, self.beside.stat(&self.name)?)));
+        there.is_ok_and(|(ours, there)| (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// Locks it: alone to change what is in it, else beside others who only look. False where somebody else has it, and not just
@@ -87,7 +102,8 @@ impl Held {
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let claim = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 self.beside.open(file, claim)?;
-                rustix::fs::renameat(self.folder.fd(), file, self.beside.fd(), file)
+                let renamed = rustix::fs::renameat(self.folder.fd(), file, self.beside.fd(), file);
+                renamed.inspect_err(|_| drop(self.beside.remove(file)))
             }
             other => other,
         }
@@ -129,13 +145,28 @@ impl Held {
     }
 
     /// Gives a file its own name back, or takes this one away where it has that.
-    fn settle(&self, file: String, found: &Stat) -> Result<()> {
+    fn settle(&self, file: String, found: &Stat) -> Result<bool> {
         let settled = match self.has_own_name(&file, found)? {
             None if file::is_regular(found) => self.give(&file),
+            // What was asked of a service by the move that was killed may still take the own name.
+            Some(true) if self.is_fresh() => return Ok(false),
             Some(true) => self.remove(&file),
             other => return Err(self.error("clean", &Aside { size: 0, taken: other.is_some(), file })),
         };
-        settled.map_err(|e| io("clean", &self.beside.path_of(&file), os(e)))
+        settled.map(|()| true).map_err(|e| io("clean", &self.beside.path_of(&file), os(e)))
+    }
+
+    /// What is said of a file that stands in it while a move deletes it: it may yet get its name back.
+    fn moving(&self, aside: &Aside) -> Error {
+        let name = self.beside.path_of(&aside.file).display().to_string();
+        Error::new(ErrorKind::SourceChanged, "list", name, "it is being moved away")
+            .hint("run the same command again when the move has ended")
+    }
+
+    /// Whether it was changed a moment ago, by this clock or one that is ahead.
+    fn is_fresh(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+        rustix::fs::fstat(self.folder.fd()).is_ok_and(|found| found.st_mtime as i64 + FRESH_S > now)
     }
 
     /// What is said of a file that stood in it a moment ago and has its own name now: a list of its folder may have missed it.
@@ -167,7 +198,7 @@ impl Held {
         }
         let name = self.beside.path_of(&aside.file).display().to_string();
         Error::new(ErrorKind::Io, operation, name, cause).hint(if aside.taken {
-            "compare the two, and move the one that you keep to this name"
+            "compare the two files, and move the one to keep to this name"
         } else {
             "run haul clean on its folder: that gives the file its name back"
         })
@@ -188,16 +219,21 @@ pub(super) fn state(place: &Place) -> Result<Leftover> {
     if held.is_live() {
         return Ok(Leftover::InUse);
     }
-    Ok(if held.aside()?.is_some() { Leftover::Aside } else { Leftover::Spare })
+    match held.aside()? {
+        Some(aside) if aside.taken => Err(held.error("clean", &aside)),
+        Some(_) => Ok(Leftover::Aside),
+        None if held.is_fresh() => Ok(Leftover::InUse),
+        None => Ok(Leftover::Spare),
+    }
 }
 
-/// Size of the file that stands there, in bytes, and what a list says of it: nothing where somebody holds it, or it has its own name.
+/// Size of the file that stands there, in bytes, and what a list says of it: nothing where it has its own name.
 pub(super) fn look(place: &Place) -> (u64, Option<Error>) {
     let looked = find(place).and_then(|held| {
         let Some(held) = held else { return Ok((0, None)) };
         let before = held.files()?;
         if held.is_live() {
-            return Ok((0, None));
+            return Ok((0, held.aside()?.map(|aside| held.moving(&aside))));
         }
         match held.aside()? {
             Some(aside) => Ok((aside.size, Some(held.error("list", &aside)))),
@@ -219,8 +255,9 @@ pub(super) fn put_back(place: &Place) -> Result<bool> {
     }
     let mut outcome = Ok(true);
     for (file, found) in held.files()? {
-        if let Err(error) = held.settle(file, &found) {
-            outcome = Err(error);
+        match held.settle(file, &found) {
+            Ok(true) => {}
+            unsettled => outcome = unsettled,
         }
     }
     held.close();
@@ -230,10 +267,11 @@ pub(super) fn put_back(place: &Place) -> Result<bool> {
 /// Looks for a file that has no other name than one in such a folder, beside which it was called `name`. It is told of, or put back:
 /// true then.
 pub(super) fn find_aside(folder: &Arc<Folder>, name: &str, puts_back: bool) -> Result<bool> {
-    let entries = folder.entries().map_err(|e| io("list", folder.path(), os(e)))?;
+    // Who may not list it learns that there is no such file.
+    let Ok(entries) = folder.entries() else { return Ok(false) };
     for second in entries.into_iter().filter_map(|entry| entry.name).filter(|name| is_for_held(name)) {
         let place = Place { folder: Arc::clone(folder), name: second };
-        let Some(held) = find(&place)?.filter(|held| !held.is_live()) else { continue };
+        let Some(held) = find(&place).ok().flatten().filter(|held| !held.is_live()) else { continue };
         match held.aside()?.filter(|aside| aside.file == name) {
             Some(_) if puts_back => {
                 drop(held);
@@ -280,7 +318,9 @@ mod tests {
         held.take("f").unwrap();
         let [place] = &*left_in(dir.path()) else { panic!("one folder") };
         assert_eq!(state(place).unwrap(), Leftover::InUse);
-        assert!(look(place).1.is_none() && !put_back(place).unwrap() && !file.exists());
+        let moving = look(place).1.unwrap();
+        assert_eq!(moving.hint_text(), Some("run the same command again when the move has ended"));
+        assert!(!put_back(place).unwrap() && !file.exists());
         // As after a kill.
         drop(held);
         assert_eq!(state(place).unwrap(), Leftover::Aside);
@@ -305,10 +345,11 @@ mod tests {
         );
         // Not over what has its name now.
         std::fs::write(&file, "another").unwrap();
+        state(place).unwrap_err();
         let error = put_back(place).unwrap_err();
         assert_eq!(
             error.hint_text(),
-            Some("compare the two, and move the one that you keep to this name"),
+            Some("compare the two files, and move the one to keep to this name"),
             "{error}"
         );
         assert_eq!(std::fs::read(&file).unwrap(), b"another");
@@ -335,6 +376,10 @@ mod tests {
         let left = left_in(dir.path());
         assert_eq!(left.len(), 2);
         for place in &left {
+            // The own name may still be taken by what was asked for.
+            assert_eq!((state(place).unwrap(), look(place).1.is_none()), (Leftover::InUse, true));
+            let folder = std::fs::File::open(dir.path().join(&place.name)).unwrap();
+            folder.set_modified(SystemTime::now() - Duration::from_secs(61)).unwrap();
             assert_eq!((state(place).unwrap(), look(place).1.is_none()), (Leftover::Spare, true));
             assert!(put_back(place).unwrap());
         }

@@ -12,7 +12,7 @@ const PARTIAL: &str = ".partial";
 /// ... or the list of the ranges in it.
 const LIST: &str = ".ranges.partial";
 
-/// A folder ends so in which a file has a second name, which is its own too.
+/// ... or the folder that holds a file under its own name.
 const HELD: &str = ".held";
 
 /// The mark of a folder that is being written to; the digits are its initials, four times.

@@ -159,7 +159,7 @@ fn check_key(key: &str) -> Result<()> {
 fn check_name(key: &str) -> Result<()> {
     check_key(key)?;
     if leftover::is_none_of_content(key) {
-        let cause = "this is the name of what an interrupted job leaves, which is no content";
+        let cause = "this name is reserved for files that interrupted jobs leave";
         return Err(Error::new(ErrorKind::Unsupported, "write", key, cause)
             .hint("copy this object alone, to a name of your choice"));
     }

@@ -24,7 +24,7 @@ use crate::store::{Attributes, BlockRange, Kept, Leftover, Precondition, PutResu
 /// Objects up to this size are written in one visit to the blocking pool.
 pub(super) const AT_ONCE: u64 = 512 << 10;
 
-/// Tells the name of a file that is written from the beginning from that of one that is gone on with.
+/// Tells the name of a file that is written from the beginning from that of one that is gone on with; the digits are `wholwhol`.
 const WHOLE: u64 = 0x7768_6f6c_7768_6f6c;
 
 /// Read at once where a file is hashed.
@@ -291,7 +291,7 @@ impl Drop for PartialFile {
     }
 }
 
-/// Whether somebody writes a leftover.
+/// What a leftover is: whether somebody writes it.
 pub(super) fn state(place: &Place) -> Leftover {
     let name = if place.name == MARK { Some(MARK.to_owned()) } else { partial_of(&place.name) };
     let file = name.map(|name| place.folder.open(&name, OFlags::RDONLY | OFlags::NOFOLLOW));

@@ -139,6 +139,8 @@ impl Walk {
             let followed = || self.tree.follows_all().then(|| folder.stat_followed(&name).ok()).flatten();
             let is_folder = match entry.kind {
                 FileType::Directory => true,
+                // A link of such a name is none of ours.
+                FileType::Symlink if is_for_held(&name) => false,
                 FileType::Symlink => followed().is_some_and(|found| is_directory(&found)),
                 _ => false,
             };
