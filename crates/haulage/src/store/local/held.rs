@@ -103,7 +103,7 @@ impl Held {
                 let claim = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 self.beside.open(file, claim)?;
                 let renamed = rustix::fs::renameat(self.folder.fd(), file, self.beside.fd(), file);
-                renamed.inspect_err(|_| drop(self.beside.remove(file)))
+                renamed.inspect_err(|_| _ = self.beside.remove(file))
             }
             other => other,
         }
@@ -166,7 +166,7 @@ impl Held {
     /// Whether it was changed a moment ago, by this clock or one that is ahead.
     fn is_fresh(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
-        rustix::fs::fstat(self.folder.fd()).is_ok_and(|found| found.st_mtime as i64 + FRESH_S > now)
+        rustix::fs::fstat(self.folder.fd()).is_ok_and(|found| found.st_mtime + FRESH_S > now)
     }
 
     /// What is said of a file that stood in it a moment ago and has its own name now: a list of its folder may have missed it.
