@@ -197,8 +197,8 @@ def test_columns_that_no_table_can_hold(own: TableEndpoint, tmp_path: Path) -> N
     assert import_table(noted, at(own, fresh()), exclude=["Timestamp"], create=True).written == 1
     own_time = {"a": "p", "Timestamp": "2020-01-01T00:00:00Z"}
     noted = lines(tmp_path / "noted.jsonl", own_time)
-    made = {"partition_key": "{a}", "row_key": "{a}"}
-    assert import_table(noted, at(own, fresh()), create=True, **made).refused == 1
+    done = import_table(noted, at(own, fresh()), partition_key="{a}", row_key="{a}", create=True)
+    assert done.refused == 1
     exported = tmp_path / "exported.parquet"
     export_table(table, exported)
     assert "Timestamp" in pq.read_schema(exported).names
