@@ -143,7 +143,8 @@ impl Preparation {
     ) -> Result<Ready, (String, String)> {
         let (mut body, mut wrong) = (String::from("{"), None);
         let (mut partition, mut row) = (None, None);
-        let exported = [PARTITION_KEY, ROW_KEY].iter().all(|key| columns.iter().any(|one| one.name == *key));
+        let exported =
+            || [PARTITION_KEY, ROW_KEY].iter().all(|key| columns.iter().any(|one| one.name == *key));
         for Stored { name, said, at: column } in columns {
             let value = match stored(batch.column(*column), at, *said) {
                 Ok(Some(value)) => value,
@@ -156,7 +157,7 @@ impl Preparation {
             match name.as_str() {
                 PARTITION_KEY => partition = Some(text(&value)),
                 ROW_KEY => row = Some(text(&value)),
-                TIMESTAMP if !exported => {
+                TIMESTAMP if !exported() => {
                     wrong.get_or_insert(
                         "Timestamp: the service sets this property, and the file has no keys".to_owned(),
                     );

@@ -287,11 +287,9 @@ def _plain(value: Any) -> str:
 
 def _card(finding: Finding) -> Card:
     shown, unit = number(finding.value, finding.unit)
-    if finding.value is None:
-        shown = TOO_SMALL if TOO_SMALL in finding.sentence else finding.no_value
     bounds = interval(finding.value, finding.low, finding.high, finding.unit, finding.level)
     if finding.value is None:
-        bounds = ""
+        shown, bounds = TOO_SMALL if TOO_SMALL in finding.sentence else finding.no_value, ""
     # As the intervals have it; loss=1% is of a link and stays.
     sentence = re.sub(r"(?<![\w=.,])(\d[\d.,]*)%", r"\1 %", finding.sentence)
     return Card(finding.title, shown, unit, bounds, sentence, count(finding.n), finding.query)

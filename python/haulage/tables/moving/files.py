@@ -21,6 +21,7 @@ from haulage.tables.unreadable import check_readable
 #: Formats of files by the ends of their names, as the engine knows them. CSV is read here.
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
 _PARQUET = ("parquet", "pq")
+_ARROW = ("arrow", "arrows", "ipc")
 _JSON_LINES = ("json", "jsonl", "ndjson")
 #: What a Parquet file begins with, and what it ends with after the length of its footer.
 _MAGIC = b"PAR1"
@@ -98,25 +99,24 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
     """Whether a file has a column ``Timestamp``, which is left out. One that cannot be read has none."""
-    import pyarrow as pa
-
     try:
-        if (format or _end(Path(path))) in ("arrow", "arrows", "ipc"):
+        if (format or _end(Path(path))) in _ARROW:
+            import pyarrow as pa
+
             with pa.OSFile(os.fspath(path)) as file, pa.ipc.open_stream(file) as stream:
                 return "Timestamp" in stream.schema.names
         return "Timestamp" in (_columns(path, format) or ())
-    except (HaulageError, OSError, pa.ArrowException):
+    except (HaulageError, OSError, ValueError):
         return False
 
 
 def _columns(path: str | PathLike[str], format: str | None) -> set[str] | None:
     """Return the names of the columns; `None` where whoever reads the rows says what is wrong with them."""
     file = readable(path, format)
-    found = format or _end(file)
-    if found in ("jsonl", "ndjson", "json"):
+    if is_json_lines(file, format):
         return _of_first_line(file)
     csv = is_csv(file, format)
-    if not csv and found not in _PARQUET:
+    if not csv and (format or _end(file)) not in _PARQUET:
         # A stream of Arrow is what an export has written.
         return None
     import duckdb

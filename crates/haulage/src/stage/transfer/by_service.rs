@@ -54,8 +54,14 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     use ErrorKind::{NotFound, Permission, Protocol, Service, Stalled, Unsupported, Usage};
     let known = matches!(
         error.service_code(),
-        Some("ContainerNotFound" | "NoSuchBucket" | "NoSuchUpload")
-            | Some("BlobArchived" | "BlobBeingRehydrated" | "InvalidObjectState")
+        Some(
+            "ContainerNotFound"
+                | "NoSuchBucket"
+                | "NoSuchUpload"
+                | "BlobArchived"
+                | "BlobBeingRehydrated"
+                | "InvalidObjectState"
+        )
     );
     !known
         && matches!(error.kind(), NotFound | Permission | Protocol | Service | Stalled | Unsupported | Usage)

@@ -42,7 +42,10 @@ impl Held {
             let name = held_name(fastrand::u64(..));
             beside.make_folder(&name)?;
             match Self::open(beside, &name) {
-                Ok(held) if held.locks(FlockOperation::NonBlockingLockExclusive) && held.is_there() => {
+                Ok(held)
+                    if held.locks(FlockOperation::NonBlockingLockExclusive)
+                        && beside.still_has(&name, held.folder.fd()) =>
+                {
                     return Ok(held);
                 }
                 Ok(held) => held.close(),
@@ -59,13 +62,6 @@ impl Held {
     fn open(beside: &Arc<Folder>, name: &str) -> rustix::io::Result<Self> {
         let folder = beside.open_folder(name)?;
         Ok(Self { beside: Arc::clone(beside), name: name.to_owned(), folder })
-    }
-
-    /// Whether the folder that is open still has its name.
-    fn is_there(&self) -> bool {
-        let there =
-            rustix::fs::fstat(self.folder.fd()).and_then(|ours| Ok((ours, self.beside.stat(&self.name)?)));
-        there.is_ok_and(|(ours, there)| (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// Locks it: alone to change what is in it, else beside others who only look. False where somebody else has it, and not just

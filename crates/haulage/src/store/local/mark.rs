@@ -91,8 +91,7 @@ fn claim(folder: &Folder) -> Option<File> {
             return None;
         }
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
-        let there = folder.stat(MARK).ok()?;
-        ((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)).then_some(file)
+        folder.still_has(MARK, &file).then_some(file)
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FlockOperation, OFlags, RenameFlags, Stat};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
@@ -315,16 +315,13 @@ pub(super) fn remove(place: &Place) -> Result<bool> {
     };
     match file {
         // Held until it is gone. Before it was locked, it may have been removed, or have got its final name.
-        Ok(file) if try_lock(&file).is_ok() && is_it(place, &partial, &file) => remove_both(place, &partial),
+        Ok(file) if try_lock(&file).is_ok() && folder.still_has(&partial, &file) => {
+            remove_both(place, &partial)
+        }
         // A link or a socket: not made by us.
         Ok(_) | Err(Errno::EXIST | Errno::LOOP | Errno::NXIO) => Ok(false),
         Err(error) => Err(io("clean", place, os(error))),
     }
-}
-
-/// Whether an open file is the one that has this name beside the destination.
-fn is_it(destination: &Place, name: &str, file: &File) -> bool {
-    rustix::fs::fstat(file).is_ok_and(|ours| is_there(destination, name, &ours))
 }
 
 fn remove_both(place: &Place, partial: &str) -> Result<bool> {
@@ -366,18 +363,12 @@ fn create_free(destination: &Place, name: &str) -> Option<File> {
         return None;
     }
     // Before it was locked, somebody may have cleared it away, or written it and given it its final name.
-    is_it(destination, name, &file).then_some(file)
+    destination.folder.still_has(name, &file).then_some(file)
 }
 
 fn create_new(destination: &Place, name: &str) -> rustix::io::Result<File> {
     // Read again where an MD5 is all there is to compare.
     destination.folder.open(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW)
-}
-
-/// Whether this file still has this name beside the destination.
-fn is_there(destination: &Place, name: &str, ours: &Stat) -> bool {
-    let there = destination.folder.stat(name);
-    there.is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
 }
 
 /// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.
@@ -407,7 +398,7 @@ fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
                 return Ok(None);
             }
         }
-        if is_there(destination, name, &ours) {
+        if folder.still_has(name, &file) {
             return Ok(Some(file));
         }
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -207,7 +207,7 @@ impl Tree {
         let open = || retry_on_intr(|| rustix::fs::openat(&parent.fd, name, flags, Mode::empty()));
         let fd = match open() {
             Err(Errno::NOENT) if make => {
-                match rustix::fs::mkdirat(&parent.fd, name, Mode::from_raw_mode(0o777)) {
+                match parent.make_folder(name) {
                     // Somebody else was quicker.
                     Ok(()) | Err(Errno::EXIST) => open(),
                     Err(error) => Err(error),
@@ -259,6 +259,12 @@ impl Folder {
     /// What is at a name, by itself: a link is a link.
     pub(super) fn stat(&self, name: &str) -> rustix::io::Result<Stat> {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Whether what is open still has this name.
+    pub(super) fn still_has(&self, name: &str, open: impl AsFd) -> bool {
+        let both = rustix::fs::fstat(open).and_then(|ours| Ok((ours, self.stat(name)?)));
+        both.is_ok_and(|(ours, there)| (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// What a name leads to.
