@@ -81,8 +81,9 @@ CORE = {
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
+    "__main__": {"_engine", "commands", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
     "standard_streams": {"errors"},
+    "commands": {"errors", "options"},
     "errors": {"events", "printable"},
     "printable": set(),
     "events": {"arrow", "display"},
@@ -108,13 +109,13 @@ PYTHON_MAY = {
     "removal": {"_engine", "errors", "events", "job", "options", "transfer", "units"},
     "emulator": {"_engine", "errors"},
     "filesystem": CORE | {"_engine"},
-    "lab": CORE | {"__init__", "_engine"},
+    "lab": CORE | {"__init__", "_engine", "commands"},
     "cluster": CORE | {"__init__", "_engine"},
-    "doctor": CORE | {"__init__", "_engine", "cluster", "web"},
+    "doctor": CORE | {"__init__", "_engine", "cluster", "commands", "web"},
     "web": set(),
-    "watch": CORE | {"__init__", "_engine", "web"},
-    "tables": CORE | {"__init__", "_engine", "web"},
-    "view": CORE | {"__init__", "web"},
+    "watch": CORE | {"__init__", "_engine", "commands", "web"},
+    "tables": CORE | {"__init__", "_engine", "commands", "web"},
+    "view": CORE | {"__init__", "commands", "web"},
     "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
 }
 

@@ -105,7 +105,7 @@ def _of_argparse(parser: argparse.ArgumentParser) -> dict[str, Any]:
         if not action.option_strings:
             optional = action.nargs in ("?", "*")
             args.append(_without_nothing(name=value or action.dest.upper(), required=not optional))
-        elif action.dest != "help":
+        elif action.dest != "help" and action.help != argparse.SUPPRESS:
             options.append(
                 _without_nothing(
                     long=[name[2:] for name in action.option_strings if name.startswith("--")],

@@ -398,7 +398,7 @@ def test_interrupted_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "hint"),
     [
-        (("--timeout", "5"), "haul doctor --help shows examples"),
+        (("--timeout", "5"), "write a duration such as 5s"),
         (("a", "--job", "b", "c"), "give a URL or --job, not both"),
         (("--html", "not/there/x.html"), "name a file in an existing folder"),
         (("",), "haul doctor --help shows examples"),

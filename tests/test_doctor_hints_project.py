@@ -153,7 +153,7 @@ def test_clusters(told: dict[str, Any], hint: str) -> None:
         ),
         (("--port", "8000"), "serve the page: --serve"),
         (("--serve", "--project", "a.txt"), "upload the project's file to the page instead"),
-        (("--serve", "--port", "many"), "haul doctor --help shows examples"),
+        (("--serve", "--port", "many"), "write a whole number from 0 to 65535"),
     ],
 )
 def test_usage(args: tuple[str, ...], hint: str, haul: Haul) -> None:

@@ -6,6 +6,8 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 import sys
 from collections.abc import Sequence
 
+from haulage.commands.leading import leading, without_verbose
+
 #: Commands whose packages are extras.
 _PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
 
@@ -17,17 +19,12 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    arguments, verbose = sys.argv[1:], 0
-    while arguments and _verbose(arguments[0]):
-        verbose += _verbose(arguments.pop(0))
+    led, arguments = leading(sys.argv[1:])
     if arguments and arguments[0] in _PYTHON:
-        # None of them has an option of this name. What follows `--` is no option.
-        end = arguments.index("--") if "--" in arguments else len(arguments)
-        options, rest = arguments[1:end], arguments[end:]
-        verbose += sum(map(_verbose, options))
-        options = [word for word in options if not _verbose(word)]
+        # What all commands take may stand before the name, too. None of these has another option -v.
+        options, verbose = without_verbose([*led, *arguments[1:]])
         try:
-            return _in_python(arguments[0], options + rest, verbose)
+            return _in_python(arguments[0], options, verbose)
         except KeyboardInterrupt:
             # While its packages are loaded, which takes a second; afterwards each command says so in its way.
             print("haul: interrupted", file=sys.stderr)  # noqa: T201
@@ -38,13 +35,6 @@ def main() -> int:
         # The engine takes signals as soon as it is there.
         return 130
     return run(["haul", *sys.argv[1:]])
-
-
-def _verbose(word: str) -> int:
-    """Return how often this word asks for what is decided: ``--verbose``, ``-v``, ``-vv`` and so on."""
-    if word == "--verbose":
-        return 1
-    return len(word) - 1 if word[:1] == "-" and word[1:] and not word[1:].strip("v") else 0
 
 
 def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:

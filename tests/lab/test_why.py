@@ -448,7 +448,7 @@ def test_what_is_typed_wrong_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     cut.write_bytes(path.read_bytes()[:-100])
     nowhere = tmp_path / "no/such/folder"
     tries: list[tuple[list[str | Path], int, str]] = [
-        ([], 2, "haul why --help tells more"),
+        ([], 2, "haul why --help shows examples"),
         ([nowhere], 4, "check the path of the record"),
         ([cut], 5, "the file is damaged or cut short"),
         ([path, "--html", nowhere], 1, "name another file for the page"),

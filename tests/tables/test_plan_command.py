@@ -143,7 +143,7 @@ HINTS: list[tuple[int, list[str], str]] = [
         "docs/reference/table-keys.md says which formats go with which types",
     ),
     (2, ["weather.parquet", "--plot", "spread.gif"], "name a file that ends in .html, .png or .svg"),
-    (2, ["weather.parquet", "--nothing"], "haul table --help shows more"),
+    (2, ["weather.parquet", "--nothing"], "haul table plan --help shows examples"),
 ]
 
 

@@ -269,8 +269,8 @@ def test_the_page_may_load_nothing_from_elsewhere(proxy: Proxy) -> None:
         (2, "--listen 0.0.0.0:0 a.parquet", "add --token auto, or --token none if all may read these tables"),
         (2, "a.parquet other/a.parquet", "give each a name of its own: NAME=URL"),
         (2, "az://c/!", "give it a name of letters and digits: NAME=URL"),
-        (2, "a.parquet --max-bytes 5", "haul table --help shows more"),
-        (2, "a.parquet --timeout 30", "haul table --help shows more"),
+        (2, "a.parquet --max-bytes 5", "write a size such as 64MiB"),
+        (2, "a.parquet --timeout 30", "write a duration such as 30s or 5m"),
         (
             1,
             "there.parquet --listen 192.0.2.1:1 --token none",

@@ -97,10 +97,10 @@ def test_no_secret_is_shown(blobs: Container, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["view"], 2, "Missing argument"),
+        (["view"], 2, "haul: parse URL: missing (hint: haul view --help shows examples)"),
         (["view", "--port", "99999", "x"], 2, "99999"),
-        (["view", "--frobnicate"], 2, "haul view --help shows more"),
-        (["index"], 2, "Missing argument"),
+        (["view", "--frobnicate"], 2, "haul view --help shows examples"),
+        (["index"], 2, "haul: parse URL: missing (hint: haul index --help shows examples)"),
         (["index", "/not/there"], 4, "hint"),
     ],
 )

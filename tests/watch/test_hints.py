@@ -37,7 +37,7 @@ def _parquet(path: Path, sql: str) -> None:
     ("code", "line", "hint"),
     [
         (2, "", "name a log, a file of haul cp --json, or a record with --record"),
-        (2, "log --nothing", "haul watch --help shows more"),
+        (2, "log --nothing", "haul watch --help shows examples"),
         (2, "log --job 7", "a job name has 16 hexadecimal digits"),
         (2, "x.py --once", "name a log, or a file of haul cp --json"),
         (4, "none.jsonl --once", "check the name of the file"),

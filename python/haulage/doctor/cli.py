@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from haulage.commands import mistakes
 from haulage.doctor.examining import examine, examine_project
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
@@ -37,24 +38,66 @@ Exit codes, if there is a fault those of the copy that it would spoil:
   2  wrong usage                130  interrupted
   3  credentials or permission
 """
+#: The help of options that all commands take and that mean nothing here.
+_HIDDEN = argparse.SUPPRESS
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0}
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError("parse", "arguments", message, "haul doctor --help shows examples")
+    """Names each mistake as all commands do."""
+
+    def parse_args(self, args: Sequence[str], namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+        """Parse; raise ``UsageError`` for what is wrong."""
+        self._check_once(args)
+        try:
+            given, rest = self.parse_known_args(list(args), namespace)
+        except argparse.ArgumentError as error:
+            raise self._explain(error, args) from None
+        if not rest:
+            return given
+        if rest[0].startswith("-") and len(rest[0]) > 1:
+            known = [name for name, action in self._option_string_actions.items() if action.help != _HIDDEN]
+            raise mistakes.no_such_option(rest[0], known, self.prog)
+        raise mistakes.one_too_many(rest[0], self.prog)
+
+    def _check_once(self, args: Sequence[str]) -> None:
+        seen: list[argparse.Action] = []
+        for word in args[: args.index("--") if "--" in args else None]:
+            action = self._option_string_actions.get(word.partition("=")[0])
+            if action is not None and action in seen:
+                raise mistakes.given_twice(action.option_strings[-1], self.prog)
+            seen += [action] if action is not None else []
+
+    def _explain(self, error: argparse.ArgumentError, args: Sequence[str]) -> UsageError:
+        option = (error.argument_name or "arguments").rpartition("/")[2]
+        if error.message.startswith("ignored explicit argument"):
+            written = (word.partition("=") for word in args)
+            value = next((value for name, equals, value in written if equals and name == option), "")
+            return mistakes.takes_no_value(option, value, self.prog)
+        return mistakes.needs_a_value(option, self.prog)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            raise mistakes.not_one_of(action.option_strings[-1], str(value), choices, self.prog)
+
+    def _get_value(self, action: argparse.Action, text: str) -> object:
+        try:
+            return super()._get_value(action, text)
+        except argparse.ArgumentError as error:
+            raise mistakes.bad_value(action.option_strings[-1], text, error.message, self.prog) from None
 
 
 def _duration(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", text)
     if found is None or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"{text} is not a time (write one such as 5s)")
+        raise argparse.ArgumentTypeError("write a duration such as 5s")
     return float(found[1]) * _SECONDS[found[2]]
 
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port (write one such as 8000)")
+        raise argparse.ArgumentTypeError("write a whole number from 0 to 65535")
     return int(text)
 
 
@@ -65,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        exit_on_error=False,
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="container, bucket, prefix, object or folder")
     parser.add_argument(
@@ -95,11 +139,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--html", metavar="FILE", help="also write the findings as a page")
     parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print faults only")
+    parser.add_argument("--progress", choices=("auto", "bar", "plain", "none"), help=_HIDDEN)
     stores = parser.add_argument_group("stores")
     stores.add_argument("--endpoint", metavar="URL", help="the service of az:// or s3://")
     stores.add_argument("--region", metavar="NAME", help="region of an S3 bucket")
     stores.add_argument("--addressing", choices=("auto", "path", "virtual"), help="how S3 URLs name a bucket")
     stores.add_argument("--no-sign-request", action="store_true", help="send S3 requests without a signature")
+    stores.add_argument(
+        "--requester-pays", action="store_true", help="agree to pay for reads from requester-pays S3 buckets"
+    )
     stores.add_argument("--insecure-http", action="store_true", help="allow plain http to other machines")
     stores.add_argument("--proxy", metavar="URL|none", help="use this proxy, or none")
     stores.add_argument("--bind", metavar="ADDRESS", help="connect from this address of the machine")
@@ -186,6 +234,7 @@ def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Repo
         "region": given.region,
         "addressing": given.addressing,
         "unsigned": given.no_sign_request or None,
+        "requester_pays": given.requester_pays or None,
         "insecure_http": given.insecure_http or None,
         "proxy": given.proxy,
         "bind": given.bind,
@@ -268,10 +317,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _run(arguments)
     except HaulageError as error:
-        print(f"haul: {error}", file=sys.stderr)  # noqa: T201
-        return error.exit_code
+        return mistakes.report(error, arguments)
     except KeyboardInterrupt:
-        print("haul: interrupted", file=sys.stderr)  # noqa: T201
+        mistakes.say("interrupted")
         return 130
     except SystemExit as end:
         # What argparse does after its help.

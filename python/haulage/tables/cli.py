@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
 import click
-from rich.console import Console
 
-from haulage.errors import HaulageError, UsageError
-
-#: Talk; what is shown goes to standard output.
-STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+from haulage.commands.grammar import Group, group
+from haulage.commands.running import run
 
 #: Where each command is: a part that needs more packages does not hold up the others.
 COMMANDS = {
@@ -29,7 +24,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports a command only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -54,57 +49,11 @@ def _there(name: str) -> bool:
         return error.name is not None and error.name.partition(".")[0] != "haulage"
 
 
-@click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@group(LazyGroup)
 def table() -> None:
     """Tables of the cloud: rows out, rows in, keys, and a proxy that browsers can page."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run ``haul table`` with these arguments; return the exit code."""
-    code = _main(arguments)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return code
-
-
-def _main(arguments: Sequence[str]) -> int:
-    try:
-        code = table.main(args=list(arguments), prog_name="haul table", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        STDERR.print(error.format_message())
-        return 2
-    except click.ClickException as error:
-        message = error.format_message()
-        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul table --help shows more')}")
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        STDERR.print("haul: interrupted")
-        return 130
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "haulage":
-            raise
-        hint = "pip install 'haulage[tables]'"
-        cause = f"the package {error.name} is missing"
-        STDERR.print(f"haul: {UsageError('start', 'table', cause, hint)}")
-        return 2
-    except HaulageError as error:
-        STDERR.print(f"haul: {error}")
-        if "--json" in arguments:
-            click.echo(json.dumps(_told(error)))
-        return error.exit_code
-
-
-def _told(error: HaulageError) -> dict[str, object]:
-    """Return what programs read of a failure: the last line of the other commands."""
-    return {
-        "event": "error",
-        "kind": error.code,
-        "operation": error.operation,
-        "object": error.object,
-        "cause": error.cause,
-        "hint": error.hint,
-        "exit_code": error.exit_code,
-    }
+    return run(table, "table", arguments, extra="tables")

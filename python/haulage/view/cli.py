@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from haulage.errors import HaulageError, UsageError
+from haulage.commands.grammar import QUIET, command, with_options
+from haulage.commands.running import run
+from haulage.commands.stores import reached, store_options
+from haulage.errors import UsageError
 from haulage.session import Session
 from haulage.transfer import StoreOptions
 from haulage.view.reading.beside import Beside
@@ -24,42 +26,22 @@ Exit codes:
   1  a file cannot be read      4    not found
   2  wrong usage                130  interrupted
 """
-_INSTALL = "pip install 'haulage[view]'"
-_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def _store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how to reach stores."""
-    options = (
-        click.option("--endpoint", metavar="URL", help="The service of az:// or s3://."),
-        click.option("--region", metavar="NAME", help="Region of an S3 bucket."),
-        click.option(
-            "--no-sign-request", is_flag=True, help="Send S3 requests without a signature, for public data."
-        ),
-        click.option("--proxy", metavar="URL", help="A proxy to the store, or none."),
-        click.option(
-            "--ca",
-            metavar="FILE",
-            help="A PEM file of certificate authorities to trust, in addition to the system's.",
-        ),
-        click.option("--insecure-http", is_flag=True, help="Allow plain http to stores on other machines."),
-        click.option(
-            "--index",
-            "kept",
-            type=click.Choice(["cache", "beside", "none"]),
-            default="cache",
-            show_default=True,
-            help="Keep indexes in the cache folder, or also beside the files as NAME.haul-index.",
-        ),
-        click.option("--no-cache", is_flag=True, help="The same as --index none."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_INDEX = with_options(
+    click.option(
+        "--index",
+        "kept",
+        type=click.Choice(["cache", "beside", "none"]),
+        default="cache",
+        show_default=True,
+        help="Keep indexes in the cache folder, or also beside the files as NAME.haul-index.",
+    ),
+    click.option("--no-cache", is_flag=True, help="The same as --index none."),
+)
 
 
-@click.command(
-    context_settings=_SETTINGS,
+@command(
     epilog=f"""\b
 Examples:
   haul view az://climate/cmip6/
@@ -83,7 +65,9 @@ Examples:
 @click.option("--filter", metavar="EXPR", help="Rows of a table or Parquet file to draw, in OData.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Default: a free one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as a line of JSON.")
-@_store_options
+@QUIET
+@store_options
+@_INDEX
 @click.pass_obj
 def view(
     rows: ReadRows | None,
@@ -95,6 +79,7 @@ def view(
     filter: str | None,
     port: int,
     as_json: bool,
+    quiet: bool,
     **reach: Any,
 ) -> int:
     """View NetCDF files, Zarr stores and rows of tables in the browser, in place, without copying them.
@@ -103,7 +88,7 @@ def view(
     that is printed; nothing is written but what --index beside asks for. Ctrl-C stops it.
     """
     with Session() as session:
-        options = _reach(reach, session)
+        options = reached(reach) | {"session": session}
         kept_at = _kept(reach)
         place = _place(url, options, sidecars=kept_at != "none")
         if beside and place.is_live:
@@ -127,6 +112,8 @@ def view(
         with stopped_by_ctrl_c(server.stop):
             if as_json:
                 click.echo(json.dumps({"event": "serving", "url": server.url, "zarr": server.zarr_url}))
+            elif quiet:
+                pass
             elif serve:
                 _say(f"zarr: {server.zarr_url}NAME")
                 _say("Ctrl-C stops it")
@@ -139,8 +126,7 @@ def view(
     return 0
 
 
-@click.command(
-    context_settings=_SETTINGS,
+@command(
     epilog=f"""\b
 Examples:
   haul index az://climate/tas.nc > tas.json
@@ -155,9 +141,13 @@ Examples:
     "--out", metavar="FOLDER", help="Write NAME.json for each file to this folder. Default: standard output."
 )
 @click.option("--as-url", metavar="URL", help="URL of the file in the references, for one file.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
-@_store_options
-def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: Any) -> int:
+@click.option(
+    "--json", "as_json", is_flag=True, help="With --out, print a line of JSON for each file written."
+)
+@QUIET
+@store_options
+@_INDEX
+def index(url: str, out: str | None, as_url: str | None, as_json: bool, quiet: bool, **reach: Any) -> int:
     """Write references to the chunks of NetCDF files and Zarr stores, which kerchunk and xarray read.
 
     URL is one file or store, or with --out a container, a prefix or a folder. Nothing but what describes the
@@ -168,20 +158,10 @@ def index(url: str, out: str | None, as_url: str | None, quiet: bool, **reach: A
 
     kept_at = _kept(reach)
     with Session() as session:
-        place = Place(url, _reach(reach, session), sidecars=kept_at != "none")
+        place = Place(url, reached(reach) | {"session": session}, sidecars=kept_at != "none")
         cache = None if kept_at == "none" else kept.folder()
-        wanted = Wanted(out, as_url, cache, beside=kept_at == "beside")
+        wanted = Wanted(out, as_url, cache, beside=kept_at == "beside", as_json=as_json)
         return write_all(place, wanted, say=(lambda _: None) if quiet else _say)
-
-
-def _reach(given: dict[str, Any], session: Session) -> StoreOptions:
-    options: StoreOptions = {"session": session}
-    options.update({key: given[key] for key in ("endpoint", "region", "proxy", "ca")})  # type: ignore[typeddict-item]
-    if given["insecure_http"]:
-        options["insecure_http"] = True
-    if given["no_sign_request"]:
-        options["unsigned"] = True
-    return options
 
 
 def _place(url: str, options: StoreOptions, *, sidecars: bool) -> Place:
@@ -207,34 +187,9 @@ def view_main(arguments: Sequence[str], rows: ReadRows | None = None) -> int:
         arguments: Of the command line.
         rows: Reads tables and Parquet files; ``None`` to have none of them drawn.
     """
-    return _run(view, "view", arguments, rows)
+    return run(view, "view", arguments, extra="view", obj=rows)
 
 
 def index_main(arguments: Sequence[str]) -> int:
     """Run ``haul index`` with these arguments; return the exit code."""
-    return _run(index, "index", arguments)
-
-
-def _run(command: click.Command, name: str, arguments: Sequence[str], rows: ReadRows | None = None) -> int:
-    try:
-        code = command.main(args=list(arguments), prog_name=f"haul {name}", standalone_mode=False, obj=rows)
-        return code if isinstance(code, int) else 0
-    except click.ClickException as error:
-        hint = f"haul {name} --help shows more"
-        _say(f"haul: {UsageError('parse', 'arguments', error.format_message(), hint)}")
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        _say("haul: interrupted")
-        return 130
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "haulage":
-            raise
-        cause = f"the package {error.name} is missing"
-        _say(f"haul: {UsageError('start', name, cause, _INSTALL)}")
-        return 2
-    except HaulageError as error:
-        _say(f"haul: {error}")
-        return error.exit_code
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    return run(index, "index", arguments, extra="view")

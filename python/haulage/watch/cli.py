@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
-from haulage.errors import HaulageError, UsageError
+from haulage.commands import mistakes
+from haulage.commands.grammar import command
+from haulage.commands.running import run
+from haulage.commands.stores import reached, store_options
+from haulage.errors import UsageError
 from haulage.printable import printable
-from haulage.transfer import StoreOptions
 from haulage.watch import keeping
 from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
@@ -49,9 +52,7 @@ Exit codes:
 """
 
 
-@click.command(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
-)
+@command(epilog=_EPILOG)
 @click.argument("source", metavar="[LOG|FILE|QUEUE]", required=False)
 @click.option("--job", metavar="JOB", help="Watch this job only.")
 @click.option("--all", "everything", is_flag=True, help="Watch all jobs of the log, however old they are.")
@@ -95,15 +96,7 @@ Exit codes:
     help="Speed of the replay; 0: without waiting.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing; for --csv, --parquet and --web.")
-@click.option("--endpoint", metavar="URL", help="The service of az:// or s3://.")
-@click.option("--region", metavar="NAME", help="Region of an S3 bucket.")
-@click.option("--proxy", metavar="URL", help="A proxy, or none.")
-@click.option(
-    "--ca",
-    metavar="FILE",
-    help="A PEM file of certificate authorities to trust, in addition to the system's.",
-)
-@click.option("--insecure-http", is_flag=True, help="Allow plain http to other machines.")
+@store_options
 def watch(
     source: str | None,
     job: str | None,
@@ -124,11 +117,7 @@ def watch(
     record: str | None,
     speed: float,
     quiet: bool,
-    endpoint: str | None,
-    region: str | None,
-    proxy: str | None,
-    ca: str | None,
-    insecure_http: bool,
+    **reach: Any,
 ) -> int:
     """Show jobs and workers while they run: nodes, rates, errors by kind, slow objects, time left, log lines.
 
@@ -141,11 +130,9 @@ def watch(
     if (source is not None) + (record is not None) != 1 and (record or source or not wanted.alone):
         hint = "name a log, a file of haul cp --json, or a record with --record"
         raise UsageError("parse", "arguments", "exactly one log, file or record is needed", hint)
-    read = [name for name in (source, record, scheduler_file, ca) if name and "://" not in name]
+    read = [name for name in (source, record, scheduler_file, reach["ca"]) if name and "://" not in name]
     keeping.check(csv_file, parquet, [name for name in read if name != INPUT])
-    options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
-    if insecure_http:
-        options["insecure_http"] = True
+    options = reached(reach)
     # A clock that is set meanwhile would make all of them silent.
     began = time.time_ns() - time.monotonic_ns()
     now: Callable[[], int] = lambda: began + time.monotonic_ns()  # noqa: E731
@@ -204,11 +191,19 @@ def watch(
         # Here, so that the screen is left by now, and before click says something of it.
         _say("interrupted")
         return 130
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        cause, hint = "Parquet needs the package duckdb", "pip install 'haulage[lab]'"
+        raise UsageError("start", "watch", cause, hint) from None
+    except SystemExit:
+        # What rich does where whoever read has seen enough.
+        return 0
 
 
 def _say(what: object) -> None:
     """Say something on standard error. It may hold names of others: none of them moves the cursor."""
-    STDERR.print(printable(f"haul: {what}"))
+    mistakes.say(printable(str(what)))
 
 
 def _view(once: bool, as_json: bool, hint: str) -> View:
@@ -227,36 +222,9 @@ def main(arguments: Sequence[str]) -> int:
 
     Ends the process where a store is still waited for: nobody can call that off.
     """
-    code = _main(arguments)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    code = run(watch, "watch", arguments, extra="watch")
     import threading
 
     if any(thread.name.startswith("haul-watch") for thread in threading.enumerate()):
         os._exit(code)
     return code
-
-
-def _main(arguments: Sequence[str]) -> int:
-    try:
-        code = watch.main(args=list(arguments), prog_name="haul watch", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except click.ClickException as error:
-        message = error.format_message()
-        _say(UsageError("parse", "arguments", message, "haul watch --help shows more"))
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
-        return 130
-    except ModuleNotFoundError as error:
-        if error.name != "duckdb":
-            raise
-        hint = "pip install 'haulage[lab]'"
-        _say(UsageError("start", "watch", "Parquet needs the package duckdb", hint))
-        return 2
-    except HaulageError as error:
-        _say(error)
-        return error.exit_code
-    except SystemExit:
-        # What rich does where whoever read has seen enough.
-        return 0

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from haulage.commands.grammar import command
 from haulage.errors import UsageError
 from haulage.lab import generate as made
 from haulage.lab.cli.output import Talk, examples, output_options
@@ -15,7 +16,7 @@ from haulage.places import local_path
 from haulage.units import counted
 
 
-@click.command(
+@command(
     epilog=examples(
         "haul lab generate data --scale 0.01      the table of 2010, a hundredth of its sizes",
         "haul lab generate data --size 1MiB --count 100",

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from haulage.commands.grammar import command
 from haulage.errors import UsageError
 from haulage.lab.cli.output import examples, output_options
 from haulage.lab.units import parse_rate
 from haulage.units import format_rate
 
 
-@click.command(
+@command(
     short_help="Predict what more nodes would gain.",
     epilog=examples(
         "haul lab predict runs/scale-out-1                    20 and 100 nodes",

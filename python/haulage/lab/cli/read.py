@@ -10,11 +10,12 @@ from pathlib import Path
 
 import click
 
+from haulage.commands.grammar import QUIET, command
 from haulage.errors import UsageError
 from haulage.lab.cli.output import STDERR, Talk, examples, output_options
 
 
-@click.command(
+@command(
     short_help="List the plans that come with Haulage, or print one.",
     epilog=examples(
         "haul lab plans",
@@ -23,7 +24,8 @@ from haulage.lab.cli.output import STDERR, Talk, examples, output_options
 )
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Write a line of JSON for each plan.")
-def plans(name: str | None, as_json: bool) -> None:
+@QUIET
+def plans(name: str | None, as_json: bool, quiet: bool) -> None:  # noqa: ARG001  # all commands take it
     """List the plans that come with Haulage, or print the text of one."""
     from haulage.lab import planfile
     from haulage.lab.estimate import estimate
@@ -47,7 +49,7 @@ def plans(name: str | None, as_json: bool) -> None:
             click.echo(f"{'':14} variants: {variants or 'none'}")
 
 
-@click.command(
+@command(
     short_help="Analyse a run and write its page.",
     epilog=examples("haul lab report runs/mine", "xdg-open $(haul lab report runs/mine)"),
 )
@@ -69,7 +71,7 @@ def report(directory: str, quiet: bool, as_json: bool) -> None:
     click.echo(json.dumps({"report": str(page), "sums_sha256": digest}) if as_json else str(page))
 
 
-@click.command(
+@command(
     short_help="Check every file of a run, make its results and page again.",
     epilog=examples(
         "haul lab verify runs/mine",
@@ -102,9 +104,7 @@ def verify(directory: str, sha256: str | None, quick: bool, quiet: bool, as_json
         sys.exit(5)
 
 
-@click.command(
-    short_help="Put two runs side by side.", epilog=examples("haul lab compare runs/before runs/after")
-)
+@command(short_help="Put two runs side by side.", epilog=examples("haul lab compare runs/before runs/after"))
 @click.argument("a")
 @click.argument("b")
 @output_options
@@ -125,7 +125,7 @@ def show_comparison(a: Path, b: Path, as_json: bool) -> None:
         click.echo(json.dumps(asdict(pair)))
 
 
-@click.command(
+@command(
     short_help="Derive start values for the mover from a sweep.",
     epilog=examples("haul lab profile runs/mine", "haul lab profile runs/mine --name home"),
 )

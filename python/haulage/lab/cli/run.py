@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from haulage.commands.grammar import command
 from haulage.errors import UsageError
 from haulage.lab.cli.network import own_network
 from haulage.lab.cli.output import (
@@ -35,7 +36,7 @@ to_option = click.option(
 )
 
 
-@click.command(
+@command(
     short_help="Run a plan and report on it.",
     epilog=examples(
         "haul lab run block-upload                      about 7 minutes, and a report",
@@ -229,7 +230,7 @@ def _toml_value(text: str) -> Any:
         return text
 
 
-@click.command(
+@command(
     short_help="Repeat a run and compare the two.",
     epilog=examples("haul lab rerun runs/mine", "haul lab rerun runs/mine --out runs/again --no-compare"),
 )

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.commands.grammar import command
+from haulage.commands.running import run
+from haulage.errors import LocalIOError
 from haulage.lab.cli.output import STDERR
 
 #: Columns where the output is no terminal.
@@ -33,10 +35,7 @@ Exit codes:
 """
 
 
-@click.command(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_EPILOG,
-)
+@command(epilog=_EPILOG)
 @click.argument("record", metavar="RECORD")
 @click.option("--html", metavar="FILE", help="Write a page to this file, to open in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
@@ -81,16 +80,4 @@ def why(record: str, html: str | None, as_json: bool, quiet: bool) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run ``haul why`` with these arguments; return the exit code."""
-    try:
-        why.main(args=list(arguments), prog_name="haul why", standalone_mode=False)
-    except click.ClickException as error:
-        message = error.format_message()
-        STDERR.print(f"haul: {UsageError('parse', 'arguments', message, 'haul why --help tells more')}")
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        STDERR.print("haul: interrupted")
-        return 130
-    except HaulageError as error:
-        STDERR.print(f"haul: {error}")
-        return error.exit_code
-    return 0
+    return run(why, "why", arguments, extra="lab")

@@ -6,29 +6,30 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
+from haulage.commands.grammar import PROGRESS, command, with_options
+from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
 from haulage.errors import UsageError
 from haulage.tables.moving import files, operations
 from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
 from haulage.tables.moving.streaming import ends_if_unread
-from haulage.transfer import StoreOptions
 from haulage.units import BYTES, counted, in_units
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
+#: Seconds between two lines of progress.
+_PLAIN_S = 10.0
 #: How the type of a column ends that keeps as text the times that Arrow cannot hold.
 _TEXT = ".text"
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _EXIT = """\b
 Exit codes:
@@ -45,64 +46,77 @@ def _help(*examples: str) -> str:
     return f"\b\nExamples:\n{shown}\n{_EXIT}"
 
 
-def _reach(command: _Command) -> _Command:
-    """Add what says how the service is reached and what is shown."""
-    for option in reversed(
-        (
-            click.option(
-                "--endpoint", metavar="URL", help="The service of az-table://: https://host[:port][/account]."
-            ),
-            click.option(
-                "--ca",
-                metavar="FILE",
-                help="Certificate authorities (PEM) to trust, in addition to the system's.",
-            ),
-            click.option("--proxy", metavar="URL", help="http://[USER:PASSWORD@]HOST:PORT, or none."),
-            click.option("--insecure-http", is_flag=True, help="Allow plain http to other machines."),
-            click.option(
-                "--stall-timeout",
-                metavar="DURATION",
-                help="Time without progress before a retry; default 30s.",
-            ),
-            click.option("--cap", metavar="RATE", help="Limit on the rate, such as 100mbit."),
-            click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-            click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _options(given: dict[str, Any]) -> StoreOptions:
-    names = ("endpoint", "ca", "proxy", "insecure_http", "stall_timeout", "cap")
-    options: StoreOptions = {}
-    for name in names:
-        if given.get(name):
-            options[name] = given[name]  # type: ignore[literal-required]
-    return options
+#: How the service is reached and what is shown.
+_reach = with_options(
+    click.option(
+        "--endpoint", metavar="URL", help="The service of az-table://: https://host[:port][/account]."
+    ),
+    CA,
+    PROXY,
+    BIND,
+    INSECURE_HTTP,
+    STALL_TIMEOUT,
+    CAP,
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
+    click.option(
+        "--progress",
+        type=click.Choice(PROGRESS),
+        default="auto",
+        show_default=True,
+        help="Progress on standard error: auto, bar, plain (a line every 10 s) or none.",
+    ),
+)
 
 
 @contextmanager
-def _shown(what: str, quiet: bool) -> Iterator[OnProgress | None]:
-    """Show how far it is, on a terminal with a bar that moves and else not at all."""
-    if quiet or not STDERR.is_terminal:
+def _shown(what: str, given: Mapping[str, Any], *, has_output: bool = True) -> Iterator[OnProgress | None]:
+    """Show how far it is: as a bar that moves, or as a line every ten seconds.
+
+    Args:
+        what: What is done.
+        given: Which of them, as all commands take it.
+        has_output: ``False`` if standard output takes the rows, whose reader may share the terminal.
+    """
+    how = given["progress"]
+    if how == "auto":
+        how = ("bar" if STDERR.is_terminal else "plain") if has_output else "none"
+    if given["quiet"] or how == "none":
         yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[rows]:>12,} rows  {task.fields[rate]:>9,}/s  {task.fields[size]:>10}"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=STDERR, transient=True) as bar:
-        task = bar.add_task(what, total=None, rows=0, rate=0, size="0 B")
+    elif how == "plain":
+        yield _in_lines(what)
+    else:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[rows]:>12,} rows  {task.fields[rate]:>9,}/s  {task.fields[size]:>10}"),
+            TimeElapsedColumn(),
+        )
+        with Bar(*columns, console=STDERR, transient=True) as bar:
+            task = bar.add_task(what, total=None, rows=0, rate=0, size="0 B")
 
-        def show(progress: Progress) -> None:
-            seconds = bar.tasks[0].elapsed or 1.0
+            def show(progress: Progress) -> None:
+                seconds = bar.tasks[0].elapsed or 1.0
+                size = in_units(progress.bytes_wire, BYTES, "B", ".1f")
+                bar.update(task, rows=progress.rows, rate=round(progress.rows / max(seconds, 0.1)), size=size)
+
+            yield show
+
+
+def _in_lines(what: str) -> OnProgress:
+    """Return what prints a line every ten seconds."""
+    began = last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _PLAIN_S:
+            last = now
             size = in_units(progress.bytes_wire, BYTES, "B", ".1f")
-            bar.update(task, rows=progress.rows, rate=round(progress.rows / max(seconds, 0.1)), size=size)
+            rate = round(progress.rows / (now - began))
+            STDERR.print(f"{what}: {progress.rows:,} rows, {rate:,}/s, {size}")
 
-        yield show
+    return show
 
 
 def _line(text: str) -> None:
@@ -203,8 +217,7 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
     return 5
 
 
-@click.command(
-    context_settings=_CONTEXT,
+@command(
     epilog=_help(
         "export az-table://stations stations.parquet",
         'export az-table://stations - --format csv --filter "elevation gt 300"',
@@ -236,7 +249,7 @@ def export(table: str, path: str, **given: Any) -> int:
         cause = "standard output cannot hold both the rows and the result"
         hint = "write the rows to a file, or leave out --json"
         raise UsageError("parse", "--json", cause, hint)
-    with ends_if_unread(path), _shown("export", given["quiet"] or path == "-") as progress:
+    with ends_if_unread(path), _shown("export", given, has_output=path != "-") as progress:
         done = operations.export_table(
             table,
             path,
@@ -248,15 +261,14 @@ def export(table: str, path: str, **given: Any) -> int:
             formulas=given["formulas"],
             record=given["record"],
             on_progress=progress,
-            **_options(given),
+            **reached(given),
         )
         _tell_export(done, given["as_json"], files.is_json_lines(path, given["format"]))
     return 0
 
 
-@click.command(
+@command(
     "import",
-    context_settings=_CONTEXT,
     epilog=_help(
         "import stations.parquet az-table://stations --create",
         "import obs.parquet az-table://obs --partition-key '{station}' --row-key '{time:reversed}'",
@@ -300,7 +312,7 @@ def import_(path: str, table: str, **given: Any) -> int:
     if partition_key is None and row_key is None:
         partition_key, row_key = _chosen(path, given)
     excluded = [name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()]
-    with _shown("import", given["quiet"]) as progress:
+    with _shown("import", given) as progress:
         done = operations.import_table(
             path,
             table,
@@ -315,7 +327,7 @@ def import_(path: str, table: str, **given: Any) -> int:
             transactions=given["transactions"],
             record=given["record"],
             on_progress=progress,
-            **_options(given),
+            **reached(given),
         )
     code = _tell_import(done, given["as_json"])
     if not given["quiet"] and "Timestamp" not in excluded and files.has_own_time(path, given["format"]):
@@ -340,8 +352,7 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
     return partition_key, row_key
 
 
-@click.command(
-    context_settings=_CONTEXT,
+@command(
     epilog=_help('copy az-table://stations "https://other.table.core.windows.net/stations?SAS"'),
 )
 @click.argument("source")
@@ -357,8 +368,8 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
 @_reach
 def copy(source: str, destination: str, **given: Any) -> int:
     """Copy the table SOURCE to the table DESTINATION, which is made where none is."""
-    options = _options(given)
-    with _shown("copy", given["quiet"]) as progress:
+    options = reached(given)
+    with _shown("copy", given) as progress:
         exported, imported = operations.copy_table(
             source, destination, mode=given["mode"], on_progress=progress, **options
         )
@@ -375,21 +386,21 @@ def copy(source: str, destination: str, **given: Any) -> int:
     return _tell_comparison(found, (source, destination), given["as_json"])
 
 
-@click.command(context_settings=_CONTEXT, epilog=_help("backup az-table://stations stations.parquet"))
+@command(epilog=_help("backup az-table://stations stations.parquet"))
 @click.argument("table")
 @click.argument("path", metavar="FILE.parquet")
 @_reach
 def backup(table: str, path: str, **given: Any) -> int:
     """Write TABLE to FILE.parquet, and what it holds to FILE.parquet.receipt.json."""
-    with _shown("backup", given["quiet"]) as progress:
-        done, receipt = operations.backup(table, path, on_progress=progress, **_options(given))
+    with _shown("backup", given) as progress:
+        done, receipt = operations.backup(table, path, on_progress=progress, **reached(given))
     _tell_export(done, given["as_json"])
     if not given["as_json"]:
         _line(f"receipt: {receipt}")
     return 0
 
 
-@click.command(context_settings=_CONTEXT, epilog=_help("restore stations.parquet az-table://again"))
+@command(epilog=_help("restore stations.parquet az-table://again"))
 @click.argument("path", metavar="FILE.parquet")
 @click.argument("table")
 @click.option("--no-verify", is_flag=True, help="Do not read the table again to compare it.")
@@ -399,8 +410,8 @@ def restore(path: str, table: str, **given: Any) -> int:
 
     The receipt of a backup stands for it, and is compared with it first.
     """
-    options, path = _options(given), operations.behind_receipt(path)
-    with _shown("restore", given["quiet"]) as progress:
+    options, path = reached(given), operations.behind_receipt(path)
+    with _shown("restore", given) as progress:
         done = operations.import_table(path, table, create=True, on_progress=progress, **options)
     code = _tell_import(done, given["as_json"])
     if code or given["no_verify"]:
@@ -408,8 +419,7 @@ def restore(path: str, table: str, **given: Any) -> int:
     return _tell_comparison(operations.verify(path, table, **options), (path, table), given["as_json"])
 
 
-@click.command(
-    context_settings=_CONTEXT,
+@command(
     epilog=_help(
         "verify az-table://stations az-table://again",
         "verify stations.parquet.receipt.json az-table://stations",
@@ -420,7 +430,7 @@ def restore(path: str, table: str, **given: Any) -> int:
 @_reach
 def verify(first: str, second: str, **given: Any) -> int:
     """Compare FIRST and SECOND row by row: tables, files of their rows, or receipts of backups."""
-    found = operations.verify(first, second, **_options(given))
+    found = operations.verify(first, second, **reached(given))
     code = _tell_comparison(found, (first, second), given["as_json"])
     sys.stdout.flush()
     return code

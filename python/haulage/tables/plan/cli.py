@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from haulage.commands.grammar import QUIET, command
 from haulage.errors import UsageError
 from haulage.tables.plan.plotting import plot
 from haulage.tables.plan.proposing import propose
@@ -33,9 +34,8 @@ Exit codes:
 """
 
 
-@click.command(
+@command(
     "plan",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EPILOG,
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -85,6 +85,7 @@ Exit codes:
 )
 @click.option("--plot", "plot_file", metavar="FILE", help="Draw the spread: .html, .png or .svg.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one object of JSON.")
+@QUIET
 def plan(
     files: tuple[str, ...],
     queries: tuple[str, ...],
@@ -98,6 +99,7 @@ def plan(
     memory: str,
     plot_file: str | None,
     as_lines: bool,
+    quiet: bool,  # noqa: ARG001  # all commands take it, and this one prints its result only
 ) -> int:
     """Propose PartitionKey and RowKey for the rows of Parquet, CSV or JSON lines, and say what they cost.
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import quote
 
 import click
 from rich.console import Console
 
+from haulage.commands.grammar import QUIET, command
+from haulage.commands.stores import reached, store_options
 from haulage.tables.serve.answering import Bounds
 from haulage.tables.serve.app import Limits
 from haulage.tables.serve.opening import look, opened
 from haulage.tables.serve.quantities import Amount, Seconds
 from haulage.tables.serve.serving import Server, address, token_of
-from haulage.transfer import StoreOptions
 from haulage.web.stopping import stopped_by_ctrl_c
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -37,9 +39,7 @@ Exit codes:
 """
 
 
-@click.command(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
-)
+@command(epilog=_EPILOG)
 @click.argument("sources", metavar="[NAME=]SOURCE...", nargs=-1, required=True)
 @click.option(
     "--listen",
@@ -90,15 +90,8 @@ Exit codes:
 @click.option("--no-index", is_flag=True, help="Read tables themselves, even if an index fits.")
 @click.option("--no-compress", is_flag=True, help="Do not compress answers, for measurements.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON.")
-@click.option("--endpoint", metavar="URL", help="The service of az:// or s3://.")
-@click.option("--region", metavar="NAME", help="Region of an S3 bucket.")
-@click.option("--proxy", metavar="URL", help="A proxy to the store, or none.")
-@click.option(
-    "--ca",
-    metavar="FILE",
-    help="A PEM file of certificate authorities to trust, in addition to the system's.",
-)
-@click.option("--insecure-http", is_flag=True, help="Allow plain http to stores on other machines.")
+@QUIET
+@store_options
 def serve(
     sources: tuple[str, ...],
     listen: str,
@@ -112,29 +105,25 @@ def serve(
     no_index: bool,
     no_compress: bool,
     as_json: bool,
-    endpoint: str | None,
-    region: str | None,
-    proxy: str | None,
-    ca: str | None,
-    insecure_http: bool,
+    quiet: bool,
+    **reach: Any,
 ) -> int:
     """Serve rows of tables and Parquet files over HTTP, to read: to browsers, notebooks, curl.
 
     SOURCE is az-table://TABLE, the URL of a table, or a Parquet file: a path, az://container/file.parquet or
     s3://bucket/file.parquet. Ctrl-C stops it.
     """
-    options: StoreOptions = {"endpoint": endpoint, "region": region, "proxy": proxy, "ca": ca}
-    if insecure_http:
-        options["insecure_http"] = True
     where = address(listen)
     shown = token_of(token, where)
     limits = Limits(timeout, max_streams, max_sorted, Bounds(max_rows, max_bytes), compress=not no_compress)
-    found = opened(sources, options, use_index=not no_index)
+    found = opened(sources, reached(reach), use_index=not no_index)
     look(found)
     server = Server(found, where, limits, token=shown, origins=origins)
     with stopped_by_ctrl_c(server.stop):
         if as_json:
             click.echo(json.dumps({"event": "serving", "url": server.url, "token": shown}))
+        elif quiet:
+            pass
         elif shown:
             # Behind #, so that no server and no log learns it.
             STDERR.print(f"page: {server.url}#token={quote(shown, safe='')}")

@@ -32,6 +32,7 @@ class Wanted:
     as_url: str | None = None  #: what readers shall open in place of one file
     cache: Path | None = None  #: the folder for indexes; ``None`` for none
     beside: bool = False  #: whether indexes are written beside the files
+    as_json: bool = False  #: whether each file that is written is named on standard output
 
 
 def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
@@ -79,7 +80,9 @@ def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
         if folder is None:
             click.echo(json.dumps(made))
         else:
-            _write(folder, _shown(place, name, roots), json.dumps(made))
+            written = _write(folder, _shown(place, name, roots), json.dumps(made))
+            if wanted.as_json:
+                click.echo(json.dumps({"name": name, "path": str(written)}))
     if wanted.beside:
         say(f"indexes beside the files: {kept:,}")
     return 1 if failed else 0
@@ -108,7 +111,7 @@ def _shown(place: Place, name: str, roots: set[str]) -> str:
     return name.rpartition("/")[0] or PurePosixPath(place.shown.rstrip("/")).name or "store"
 
 
-def _write(folder: Path, name: str, text: str) -> None:
+def _write(folder: Path, name: str, text: str) -> Path:
     parts = PurePosixPath(name).parts
     if ".." in parts or PurePosixPath(name).is_absolute():
         raise UsageError("write", name, "this name is outside of the folder", "index that file alone")
@@ -121,6 +124,7 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise LocalIOError(
             "write", str(target), error.strerror or str(error), "choose another folder"
         ) from None
+    return target
 
 
 def _is_index(path: Path) -> bool:
