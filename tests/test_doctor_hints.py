@@ -145,7 +145,7 @@ def tree(tmp_path: Path) -> Path:
         (
             "sys/class/net/eth0/mtu",
             "600\n",
-            "with an MTU below 1280, some paths drop large packets: ip link set dev NAME mtu 1500",
+            "with an MTU below 1280, some paths drop large packets: ip link set dev eth0 mtu 1500",
         ),
         (
             "sys/class/net/eth0/operstate",

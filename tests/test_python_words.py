@@ -16,9 +16,9 @@ import haulage
 import haulage.ranges
 from endpoints import Container
 from haulage import doctor
-from haulage.display import plan_table, summary_line, summary_table
+from haulage.display import fraction, plan_table, progress_bar, progress_line, summary_line, summary_table
 from haulage.errors import ArgumentTypeError
-from haulage.events import Failure, PlanReport
+from haulage.events import Failure, PlanReport, Progress
 from haulage.tables.serve.opening import named
 from haulage.watch.places import Prefix
 
@@ -251,3 +251,28 @@ def test_other_places_with_a_question_mark() -> None:
         named("az://c/why?.parquet")
     assert caught.value.object == "az://c/why?.parquet"
     assert named("az-table://Stations?sig=x")[0] == "Stations"
+
+
+def test_failed_objects_are_not_shown_as_done() -> None:
+    """The events count them among those that are finished; what people see did so, too."""
+    progress = Progress(
+        elapsed_ns=10**9,
+        listed=True,
+        objects_total=10,
+        objects_done=7,
+        objects_failed=3,
+        objects_skipped=0,
+        bytes_total=0,
+        bytes_done=0,
+        rate_bits_per_second=0,
+        eta_ns=None,
+        in_flight=0,
+        retries=0,
+        flushing=False,
+        slowest=(),
+    )
+    assert ", 4 of 10 objects, " in progress_line(progress)
+    assert progress_line(progress).endswith(", 3 failed")
+    assert "4 of 10 objects" in progress_bar("copy", progress)
+    # As for the bar, nothing is left to be done for those.
+    assert fraction(progress) == 0.7

@@ -68,9 +68,11 @@ def progress_line(progress: Progress) -> str:
     """Return the progress of a job in one line."""
     plus = "" if progress.listed else "+"
     plural = "" if progress.listed and progress.objects_total == 1 else "s"
+    # The events count failed objects among those that are finished.
+    done = max(0, progress.objects_done - progress.objects_failed)
     parts = [
         f"{format_size(progress.bytes_done)} of {format_size(progress.bytes_total)}{plus}",
-        f"{progress.objects_done:,} of {progress.objects_total:,}{plus} object{plural}",
+        f"{done:,} of {progress.objects_total:,}{plus} object{plural}",
         format_rate(progress.rate_bits_per_second),
     ]
     share = fraction(progress)

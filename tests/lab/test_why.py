@@ -466,4 +466,4 @@ def test_a_record_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(haulage.HaulageError) as caught:
         explain(tmp_path / "run.parquet")
-    assert caught.value.hint == "make it readable: chmod u+r FILE"
+    assert caught.value.hint == f"make it readable: chmod u+r {tmp_path / 'run.parquet'}"

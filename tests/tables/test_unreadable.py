@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 from collections.abc import Iterator
@@ -65,6 +66,22 @@ def test_the_message_is_true(
     done = subprocess.run(line, check=False, env=env, capture_output=True, text=True, timeout=60)
     assert done.stderr.replace("\n", " ").strip().endswith(f"open {path}: {cause} (hint: {hint})")
     assert done.returncode == code
+    told = [str(HAUL), "table", command, "--help"]
+    codes = subprocess.run(told, check=True, env=env, capture_output=True, text=True).stdout.split(
+        "Exit codes:"
+    )[1]
+    assert str(code) in codes.split(), f"haul table {command} --help leaves out {code}"
+
+
+def test_a_damaged_file_ends_a_plan_with_a_code_of_its_help(tmp_path: Path) -> None:
+    """The help of `haul table plan` left out 3 and 5."""
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n" * 1000)[:-9])
+    env = clean_environment(tmp_path)
+    plan = [str(HAUL), "table", "plan"]
+    done = subprocess.run([*plan, str(tmp_path / "rows.csv.gz")], check=False, env=env, capture_output=True)
+    assert done.returncode == 5
+    told = subprocess.run([*plan, "--help"], check=True, env=env, capture_output=True, text=True).stdout
+    assert {"3", "5"} <= set(told.split("Exit codes:")[1].split())
 
 
 def test_a_backup_that_is_gone_is_named_and_not_its_receipt(table: str, tmp_path: Path) -> None:

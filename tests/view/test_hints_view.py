@@ -13,13 +13,16 @@ import netCDF4
 import numpy as np
 import pytest
 
+import haulage
 from command import HAUL, clean_environment
+from endpoints import Endpoint
 from haulage.errors import HaulageError, NotFoundError, UnsupportedError
 from haulage.view.decode import filters, slab, texts
 from haulage.view.decode.slab import Reader
 from haulage.view.index import tables, writing
 from haulage.view.index.model import Chunked
 from haulage.view.index.store_references import store_references
+from haulage.view.reading.place import Place
 from view import odd_files
 from view.test_bad_input import filtered, huge
 from view.test_reading import opened
@@ -203,3 +206,21 @@ def test_hints_of_zarr_stores() -> None:
     with pytest.raises(NotFoundError) as removed:
         store_references(emptied, "a.zarr/zarr.json")
     assert removed.value.hint == "run the command again"
+
+
+def test_a_place_with_nothing_in_it_names_where_to_look(
+    emulator: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint was to list a URL, without saying which."""
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", emulator.connection_string)
+    root, other = (emulator.container().az().rstrip("/") for _ in range(2))
+    haulage.put(f"{root}/cmip7/a.nc.haul-index", b"left behind")
+    empty = "copy files there, or name another place"
+    for url, hint in (
+        (f"{root}/cmip7/", f"list what is there with: haul ls {root}/"),
+        (other, empty),
+        (str(tmp_path), empty),
+    ):
+        with pytest.raises(NotFoundError) as nothing:
+            Place(url, {}).names()
+        assert nothing.value.hint == hint

@@ -10,6 +10,7 @@ import pytest
 
 from command import Haul
 from haulage.errors import CredentialError, HaulageError, LocalIOError
+from haulage.watch.lines import Lines
 from haulage.watch.places import Folder
 from haulage.watch.rows import ROWS, ParquetRows
 from haulage.watch.web import Page
@@ -87,6 +88,18 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(CredentialError) as raised:
         list(Folder(tmp_path).files(None))
     assert raised.value.hint == "make the folder readable for this user"
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    file = tmp_path / "two words.jsonl"
+    file.touch()
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(CredentialError) as raised:
+        list(Lines(str(file), lambda: 0).read())
+    assert raised.value.hint == f"make it readable: chmod u+r '{file}'"
 
 
 def test_rows_that_make_no_parquet_file(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_queue_that_is_not_there_and_a_service_that_is_away(queues: Queues) ->
     error = refused("none", queues.env)
     assert (error.code, error.hint) == (
         "not_found",
-        "create the queue first: az storage queue create --name NAME",
+        "create the queue first: az storage queue create --name none",
     )
     away = f"AccountName=a;AccountKey={KEY};QueueEndpoint=http://127.0.0.1:{free_port()}/a"
     error = refused("jobs", {f"{ENV}CONNECTION_STRING": away})

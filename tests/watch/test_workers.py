@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 import haulage.watch
 from command import clean_environment
 from haulage import _engine
-from haulage.errors import LocalIOError, UsageError
+from haulage.errors import ArgumentTypeError, LocalIOError, UsageError
 
 
 @pytest.fixture
@@ -185,6 +185,24 @@ def test_a_handler_by_itself(log: Path, spool: str, logger: logging.Logger) -> N
     handler.close()
     (line,) = lines(log)
     assert (line["job"], line["message"]) == ("0123456789abcdef", "half a pair: ?, and a NUL: \0")
+
+
+@pytest.mark.parametrize(("level", "kind"), [("NOSUCH", UsageError), (None, ArgumentTypeError)])
+def test_a_level_that_there_is_not_opens_no_log(
+    log: Path, spool: str, level: Any, kind: type[UsageError]
+) -> None:
+    """The log was opened first, and nobody closed it."""
+    calls: list[Callable[..., Any]] = [
+        haulage.watch.Handler,
+        lambda *args, **more: haulage.watch.worker(*args, **more).__enter__(),
+    ]
+    for call in calls:
+        with pytest.raises(kind) as caught:
+            call(str(log), spool=spool, level=level)
+        assert isinstance(caught.value, ValueError)
+        assert caught.value.hint == 'write a number, or a name such as "INFO" or "WARNING"'
+    assert not log.exists()
+    assert not Path(spool).exists()
 
 
 def test_what_cannot_be_formatted_is_logging_s_affair(

@@ -225,7 +225,8 @@ def _interfaces(root: Path) -> Iterator[Finding]:
         return
     text = "MTU: " + ", ".join(f"{name} {mtu}" for name, mtu in up.items())
     small = min(up.values()) < 1280
-    hint = "with an MTU below 1280, some paths drop large packets: ip link set dev NAME mtu 1500"
+    least = min(up, key=lambda name: up[name])
+    hint = f"with an MTU below 1280, some paths drop large packets: ip link set dev {least} mtu 1500"
     yield Finding(
         "machine.mtu", "warning" if small else "ok", text, hint if small else None, values={"mtu": up}
     )

@@ -20,11 +20,18 @@ from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
 from haulage.web.stopping import stopped_by_ctrl_c
 
-_CODES = """\b
+_VIEW_CODES = """\b
 Exit codes:
-  0  all done                   3    credentials or permission
-  1  a file cannot be read      4    not found
-  2  wrong usage                130  interrupted
+  0  stopped                                    3    credentials or permission
+  1  port in use, or the store is unreachable   4    not found
+  2  wrong usage                                130  interrupted
+"""
+_INDEX_CODES = """\b
+Exit codes:
+  0  all done                   4    not found
+  1  a file cannot be read      5    a file is damaged
+  2  wrong usage                6    a file changed while it was read
+  3  credentials or permission  130  interrupted
 """
 
 
@@ -50,7 +57,7 @@ Examples:
   haul view az://climate/run7/ --beside run7/
   haul view az-table://stations --filter "elevation gt 300"
 
-{_CODES}""",
+{_VIEW_CODES}""",
 )
 @click.argument("url", metavar="URL")
 @click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
@@ -134,7 +141,7 @@ Examples:
   haul index az://climate/tas.zarr/ > tas.json
   haul index az://climate/cmip6/ --index beside
 
-{_CODES}""",
+{_INDEX_CODES}""",
 )
 @click.argument("url", metavar="URL")
 @click.option(

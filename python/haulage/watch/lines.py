@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import select
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -101,7 +102,7 @@ class Lines:
             hint = "check the name of the file"
             raise NotFoundError("watch", self._path, "no such file", hint) from None
         except PermissionError:
-            hint = "make it readable: chmod u+r FILE"
+            hint = f"make it readable: chmod u+r {shlex.quote(self._path)}"
             raise CredentialError("watch", self._path, "permission denied", hint) from None
         except OSError as error:
             raise LocalIOError("watch", self._path, error.strerror or str(error)) from None

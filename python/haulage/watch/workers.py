@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from haulage import _engine
-from haulage.errors import HaulageError, UsageError
+from haulage.errors import ArgumentTypeError, HaulageError, UsageError
 from haulage.transfer import StoreOptions
 from haulage.watch.redacting import without_secrets
 
@@ -120,6 +120,8 @@ class Handler(logging.Handler):
         spool: str | None = None,
         **options: Unpack[StoreOptions],
     ) -> None:
+        # Before a log is opened, which a bad level would leave open with nobody to close it.
+        level = _level(level)
         self._url, self._options = url, options
         self._names = {"job": job, "node": node, "spool": spool}
         self._pid = os.getpid()
@@ -176,6 +178,23 @@ class Handler(logging.Handler):
         if os.getpid() == self._pid:
             self._sink.close(END_S)
         super().close()
+
+
+def _level(level: int | str) -> int:
+    """Return a level of ``logging`` as a number.
+
+    Raises:
+        UsageError: It is none.
+    """
+    hint = 'write a number, or a name such as "INFO" or "WARNING"'
+    try:
+        return logging.Logger("", level).level
+    except ValueError:
+        raise UsageError("watch", f"level {level!r}", "no such level", hint) from None
+    except TypeError:
+        raise ArgumentTypeError(
+            "watch", "level", f"this is of the type {type(level).__name__}", hint
+        ) from None
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -182,7 +183,7 @@ def _first_bytes(path: Path) -> bytes:
             "read record", str(path), "no such file", "check the path of the record"
         ) from None
     except PermissionError:
-        hint = "make it readable: chmod u+r FILE"
+        hint = f"make it readable: chmod u+r {shlex.quote(str(path))}"
         raise LocalIOError("read record", str(path), "permission denied", hint) from None
     except OSError as error:
         raise _no_record(path, error.strerror or str(error)) from None

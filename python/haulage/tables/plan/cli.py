@@ -29,8 +29,10 @@ Examples:
 \b
 Exit codes:
   0  keys that keep all rows are proposed      4    no such file
-  1  no choice keeps all rows                  130  interrupted
+  1  no choice keeps all rows, or a file       5    a file is damaged
+     could not be read or written              130  interrupted
   2  wrong usage
+  3  a file may not be read
 """
 
 

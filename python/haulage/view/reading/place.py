@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 import threading
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from haulage.errors import HaulageError, NotFoundError
 from haulage.events import ObjectMeta
 from haulage.objects import put
-from haulage.places import without_signature
+from haulage.places import urls_of, without_signature
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
@@ -340,8 +341,7 @@ class Place:
                     self._came(batch)
                     batch = {}
             if not found:
-                hint = "list what is there with: haul ls URL"
-                raise NotFoundError("list", self.shown, "nothing is here", hint)
+                raise NotFoundError("list", self.shown, "nothing is here", _elsewhere(self.shown))
             self._came(batch)
             with self._changed:
                 self._found, self._whole, self._listed_at = found, True, time.monotonic()
@@ -374,3 +374,15 @@ class Place:
 def _folder(name: str) -> str:
     """Return the folder of a name with the slash after it; empty for that of all."""
     return name[: name.rfind("/") + 1]
+
+
+def _elsewhere(shown: str) -> str:
+    """Return what to do about a place that holds nothing.
+
+    >>> _elsewhere("az://climate/cmip7/"), _elsewhere("az://climate")
+    ('list what is there with: haul ls az://climate/', 'copy files there, or name another place')
+    """
+    container = urls_of(shown)("") if "://" in shown else ""
+    if not container or container.rstrip("/") == shown.rstrip("/"):
+        return "copy files there, or name another place"
+    return f"list what is there with: haul ls {shlex.quote(container)}"

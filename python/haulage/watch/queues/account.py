@@ -257,7 +257,8 @@ def _of_azure(operation: str, name: str, error: Exception) -> HaulageError:
     code = getattr(code, "value", code) or error.reason or ""
     said = f"{error.status_code} {code}".strip()
     if error.status_code == 404:
-        hint = "create the queue first: az storage queue create --name NAME"
+        queue = name.partition("?")[0].rstrip("/").rpartition("/")[2]
+        hint = f"create the queue first: az storage queue create --name {queue}"
         return NotFoundError(operation, name, said, hint)
     if error.status_code in (401, 403):
         return CredentialError(operation, name, said, _CHECK_KEY)
