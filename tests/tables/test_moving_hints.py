@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import haulage
-from command import HAUL, clean_environment
+from command import HAUL, Haul, clean_environment
 from endpoints import TableEndpoint
 from haulage import _engine
 from haulage.tables.moving import backup, export_table, files, import_table, verify
@@ -324,3 +324,19 @@ def test_rows_and_the_result_do_not_share_an_output(own: TableEndpoint, tmp_path
     )
     assert done.returncode == 2
     assert "(hint: write the rows to a file, or leave out --json)" in done.stderr
+
+
+NOON = "2020-01-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [([{}, {"Timestamp": NOON}], True), ([{"x": "Timestamp"}, {}], False)]
+)
+def test_any_row_of_json_lines_may_have_a_timestamp(
+    own: TableEndpoint, haul: Haul, tmp_path: Path, rows: list[dict[str, str]], said: bool
+) -> None:
+    """Only the first row was looked at."""
+    whole = [{"PartitionKey": "p", "RowKey": str(number), **row} for number, row in enumerate(rows)]
+    path = lines(tmp_path / "rows.jsonl", *whole)
+    ran = haul("table", "import", path, at(own, fresh()), "--create")
+    assert ("the column Timestamp was left out" in ran.stderr) == said

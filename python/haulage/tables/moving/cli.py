@@ -19,9 +19,11 @@ from haulage.commands.grammar import PROGRESS, command, with_options
 from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
 from haulage.errors import UsageError
 from haulage.tables.moving import files, operations
+from haulage.tables.moving.leftovers import called, name_of
 from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
 from haulage.tables.moving.streaming import ends_if_unread
+from haulage.tables.streamed import beside, kept
 from haulage.units import BYTES, counted, in_units
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -308,13 +310,23 @@ def import_(path: str, table: str, **given: Any) -> int:
     Where FILE has no columns PartitionKey and RowKey and no templates are given, keys are chosen from its
     data as haul table plan does.
     """
+    named = files.readable(path, given["format"])
+    # It is looked at several times: for its keys, for its rows, and for what was left out.
+    with kept(named) as file, called(file, named):
+        if file != named and given["dead_letters"] is None:
+            given["dead_letters"] = str(beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl")
+        return _import(path, str(file), table, given)
+
+
+def _import(path: str, file: str, table: str, given: dict[str, Any]) -> int:
+    """Write the rows of a file, which is that of the path or holds what came from there."""
     partition_key, row_key = given["partition_key"], given["row_key"]
     if partition_key is None and row_key is None:
-        partition_key, row_key = _chosen(path, given)
+        partition_key, row_key = _chosen(file, given, again=file == path)
     excluded = [name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()]
     with _shown("import", given) as progress:
         done = operations.import_table(
-            path,
+            file,
             table,
             format=given["format"],
             mode=given["mode"],
@@ -329,14 +341,14 @@ def import_(path: str, table: str, **given: Any) -> int:
             on_progress=progress,
             **reached(given),
         )
-    code = _tell_import(done, given["as_json"])
-    if not given["quiet"] and "Timestamp" not in excluded and files.has_own_time(path, given["format"]):
+    code = _tell_import(replace(done, path=path), given["as_json"])
+    if not given["quiet"] and "Timestamp" not in excluded and files.has_own_time(file, given["format"]):
         STDERR.print("haul: the column Timestamp was left out: the service sets it")
     return code
 
 
-def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Choose keys for a file that has none, and say which."""
+def _chosen(path: str, given: dict[str, Any], *, again: bool) -> tuple[str | None, str | None]:
+    """Choose keys for a file that has none, and say which; ``again`` if it can be read once more."""
     from haulage.tables.plan import choose
 
     if files.has_keys(path, given["format"]):
@@ -346,7 +358,7 @@ def _chosen(path: str, given: dict[str, Any]) -> tuple[str | None, str | None]:
         STDERR.print(f"haul: chose keys: PartitionKey '{partition_key}', RowKey '{row_key}'")
         for line in why:
             STDERR.print(f"haul:   {line}")
-        if given["format"] is None:
+        if again and given["format"] is None:
             # A plan goes by the name.
             STDERR.print(f"haul:   to see other choices, run: haul table plan {shlex.quote(path)}")
     return partition_key, row_key
@@ -411,12 +423,18 @@ def restore(path: str, table: str, **given: Any) -> int:
     The receipt of a backup stands for it, and is compared with it first.
     """
     options, path = reached(given), operations.behind_receipt(path)
-    with _shown("restore", given) as progress:
-        done = operations.import_table(path, table, create=True, on_progress=progress, **options)
-    code = _tell_import(done, given["as_json"])
-    if code or given["no_verify"]:
-        return code
-    return _tell_comparison(operations.verify(path, table, **options), (path, table), given["as_json"])
+    named = files.readable(path)
+    with kept(named) as kept_file, called(kept_file, named):
+        file = str(kept_file)
+        letters = beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl" if file != path else None
+        with _shown("restore", given) as progress:
+            done = operations.import_table(
+                file, table, create=True, dead_letters=letters, on_progress=progress, **options
+            )
+        code = _tell_import(replace(done, path=path), given["as_json"])
+        if code or given["no_verify"]:
+            return code
+        return _tell_comparison(operations.verify(file, table, **options), (path, table), given["as_json"])
 
 
 @command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import struct
@@ -98,8 +99,14 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file has a column ``Timestamp``, which is left out. One that cannot be read has none."""
+    """Whether a file has a column ``Timestamp``, which is left out. One that cannot be read has none.
+
+    Of lines of JSON, any row may have it.
+    """
     try:
+        if is_json_lines(path, format):
+            with Path(path).open("rb") as lines:
+                return any(map(_has_time, lines))
         if (format or _end(Path(path))) in _ARROW:
             import pyarrow as pa
 
@@ -193,6 +200,17 @@ def _of_first_line(path: Path) -> set[str] | None:
     except (OSError, ValueError):
         return None
     return {*row} if isinstance(row, dict) and row else None
+
+
+def _has_time(line: bytes) -> bool:
+    """Whether a row of JSON lines has a Timestamp; most lines need no parsing to know that they have none."""
+    if b"Timestamp" not in line and b"\\u" not in line:
+        return False
+    try:
+        row = json.loads(line.removeprefix(codecs.BOM_UTF8))
+    except ValueError:
+        return False
+    return isinstance(row, dict) and "Timestamp" in row
 
 
 def _end(path: Path) -> str:

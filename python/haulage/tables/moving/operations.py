@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -23,6 +23,7 @@ from haulage.tables.delimited import is_csv
 from haulage.tables.moving import files, indexed
 from haulage.tables.moving.leftovers import called, forgotten_if_failed, name_of, removed_if_failed
 from haulage.tables.moving.results import Compared, Difference, Exported, Imported, Progress, index_table
+from haulage.tables.streamed import beside, is_stream, kept
 from haulage.tables.unreadable import check_readable, unreadable
 from haulage.transfer import StoreOptions
 from haulage.units import counted
@@ -34,6 +35,8 @@ Formulas = Literal["disarm", "keep"]
 #: What becomes of rows whose keys are there already.
 Mode = Literal["replace", "merge", "insert"]
 
+#: What the names of tables begin with.
+_TABLES = ("az-table://", "http://", "https://")
 #: What a receipt is called beside its backup.
 RECEIPT = ".receipt.json"
 _VERSION = 1
@@ -156,12 +159,53 @@ def import_table(
         IntegrityError: A Parquet file that is cut short.
         ExistsError: The dead-letter file still holds rows of an earlier import.
     """
-    named = path = files.readable(source, format)
+    named = files.readable(source, format)
     if dead_letters is not None:
         local_path("import", dead_letters)
+    elif is_stream(named) or is_csv(named, format):
+        # Not beside the file that is made of it here.
+        dead_letters = beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl"
+    with kept(named) as file, called(file, named):
+        done = _import_file(
+            file,
+            table,
+            format=format,
+            mode=mode,
+            partition_key=partition_key,
+            row_key=row_key,
+            exclude=exclude,
+            index=index,
+            create=create,
+            dead_letters=dead_letters,
+            transactions=transactions,
+            record=record,
+            on_progress=on_progress,
+            options=options,
+        )
+    # Whatever file was made of it here, the rows are those of the one that was named.
+    return replace(done, path=os.fspath(source))
+
+
+def _import_file(
+    named: Path,
+    table: str,
+    *,
+    format: Format | None,
+    mode: Mode,
+    partition_key: str | None,
+    row_key: str | None,
+    exclude: Sequence[str],
+    index: Sequence[str],
+    create: bool,
+    dead_letters: str | PathLike[str] | None,
+    transactions: int | None,
+    record: str | PathLike[str] | None,
+    on_progress: OnProgress | None,
+    options: StoreOptions,
+) -> Imported:
+    files.check_whole(named, format)
+    path = named
     if is_csv(path, format):
-        if dead_letters is None:
-            dead_letters = path.with_name(f"{path.name}.{name_of(table)}.refused.jsonl")
         path, format = files.from_csv(path, (partition_key, row_key)), "parquet"
     tables = [table, *(index_table(table, column) for column in index)]
     with called(path, named), forgotten_if_failed(path, tables, dead_letters):
@@ -195,8 +239,6 @@ def import_table(
         done = Imported(**made.run(_calls(on_progress)))
     if path != named:
         path.unlink()
-        # The file with types was ours; the rows are those of the one that was named.
-        return replace(done, path=os.fspath(source))
     return done
 
 
@@ -212,9 +254,22 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
         UsageError: A file is CSV, which does not say the types of its values.
         IntegrityError: A backup does not match its receipt, or a Parquet file is cut short.
     """
+    with ExitStack() as streams:
+        first, second = (_kept(name, streams) for name in (first, second))
+        return _verify(first, second, options)
+
+
+def _kept(name: str, streams: ExitStack) -> str:
+    """Return the name of a file with what a pipe delivers; any other name as it is."""
+    if name.lower().startswith(_TABLES) or not is_stream(local_path("verify", name, reads=True)):
+        return name
+    return str(streams.enter_context(kept(Path(name))))
+
+
+def _verify(first: str, second: str, options: StoreOptions) -> Compared:
     for name in (first, second):
         # Others than these are no tables.
-        if not name.lower().startswith(("az-table://", "http://", "https://")):
+        if not name.lower().startswith(_TABLES):
             path = local_path("verify", name, reads=True)
             check_readable(path)
             if is_csv(path):

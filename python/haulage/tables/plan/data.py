@@ -22,6 +22,7 @@ from haulage.tables import delimited, packed
 from haulage.tables.keys import escape
 from haulage.tables.plan.words import short
 from haulage.tables.quoting import listed, quoted
+from haulage.tables.streamed import copied, is_stream
 from haulage.tables.unreadable import check_readable, unreadable
 from haulage.tables.values import text_of
 
@@ -169,7 +170,7 @@ class Data:
             )
             self.run(f"CREATE VIEW {ROWS} AS SELECT *, rowid AS {PLACE} FROM haul_copy")
             return
-        files = _files(source)
+        files = [self._kept(file, number) for number, file in enumerate(_files(source))]
         reader, but = _reader(files, format), ""
         names_of_files = listed(files)
         if reader == "read_parquet":
@@ -222,6 +223,14 @@ class Data:
     def _described(self) -> tuple[Column, ...]:
         found = self.all(f"DESCRIBE {ROWS}")
         return tuple(Column(row[0], row[1]) for row in found if row[0] != PLACE)
+
+    def _kept(self, file: Path, number: int) -> Path:
+        """Return a file with what a pipe delivers, which is read several times; any other as it is."""
+        if not is_stream(file):
+            return file
+        folder = self._folder / f"stream-{number}"
+        folder.mkdir()
+        return copied(file, folder)
 
     def _take_sample(self, most: int, seed: int) -> int:
         if self.rows <= most:
