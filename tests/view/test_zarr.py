@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,3 +210,30 @@ def test_index_of_what_is_no_netcdf(tmp_path: Path) -> None:
         )
         assert (run.returncode, says in run.stderr) == (code, True), run.stderr
     assert json.loads((tmp_path / "out/b.nc.json").read_text())["version"] == 1
+
+
+@pytest.mark.parametrize("kind", ["NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC"])
+def test_what_was_never_written_is_the_same_through_references(kind: Any, tmp_path: Path) -> None:
+    """A grid mapping, which mostly has no value, became NaN; so did counts without a ``_FillValue``."""
+    import netCDF4
+
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w", format=kind) as file:
+        file.createDimension("y", 4)
+        file.createVariable("crs", "i4", ()).grid_mapping_name = "latitude_longitude"
+        file.createVariable("height", "f8", ())
+        file.createVariable("count", "i4", ("y",))
+        file.createVariable("masked", "f4", ("y",), fill_value=-1.0)
+        file.createVariable("value", "f4", ("y",)).grid_mapping = "crs"
+        file["value"][:] = range(4)
+    line = [str(HAUL), "index", str(path), "--out", str(tmp_path), "--no-cache"]
+    subprocess.run(line, env=clean_environment(tmp_path), check=True)
+    options = {"fo": str(tmp_path / "a.nc.json"), "remote_protocol": "file"}
+    kwargs = {"consolidated": False, "storage_options": options, "zarr_format": 2}
+    with (
+        xr.open_dataset("reference://", engine="zarr", backend_kwargs=kwargs) as found,
+        xr.open_dataset(path, engine="netcdf4") as local,
+    ):
+        for name in ("crs", "height", "count", "masked", "value"):
+            assert found[name].dtype == local[name].dtype, name
+            np.testing.assert_array_equal(found[name].to_numpy(), local[name].to_numpy(), name)

@@ -120,7 +120,7 @@ def test_the_page_shows_nodes_errors_slow_objects_and_messages(
     one = opened()
     wait_for(one, shown)
     nodes = text_of(one, "#nodes")
-    assert "node-3\tSILENT" in nodes
+    assert "node-3\t01234567\tSILENT" in nodes
     assert "regrid (4242)" in nodes
     assert "permission" in text_of(one, "#errors")
     assert "503 ServerBusy" in text_of(one, "#errors")
@@ -139,6 +139,40 @@ def test_the_page_shows_nodes_errors_slow_objects_and_messages(
     wait_for(one, later)
     assert one.page.locator("#problems pre").is_visible()
     assert "no poles" in text_of(one, "#problems pre")
+
+
+def test_rows_say_which_job_they_belong_to(page: Page, opened: Callable[..., Opened]) -> None:
+    """No column said it, though several jobs may run on one node."""
+    told = busy()
+    one, first = opened(), shown_of(told, 0)
+    page.draw(first, last=False)
+    wait_for(one, first)
+    assert "node-1\t01234567\trunning" in text_of(one, "#nodes")
+    assert "desk\tffffffff\trunning" in text_of(one, "#nodes")
+    assert "node-1\t01234567\tcmip6/tas_0.nc" in text_of(one, "#slow")
+    assert "desk ffffffff CRITICAL" in text_of(one, "#problems")
+    # Of a single job, its name is at the top.
+    alone = Told()
+    alone.writer("node-1").start()
+    shown = alone.look(1)
+    page.draw(shown, last=False)
+    wait_for(one, shown)
+    assert "node-1\trunning" in text_of(one, "#nodes")
+
+
+@pytest.mark.parametrize("width", [320, 400, 640, 1200])
+def test_no_table_is_cut(page: Page, opened: Callable[..., Opened], width: int) -> None:
+    """At 400 px, half of each table was beyond the right edge."""
+    shown = shown_of(busy(), 0)
+    page.draw(shown, last=False)
+    one = opened(viewport={"width": width, "height": 900})
+    wait_for(one, shown)
+    cut = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert one.page.evaluate(cut) == 0
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+    cell = one.page.locator("#nodes td", has_text="SILENT")
+    head = cell.evaluate("one => getComputedStyle(one, '::before').content")
+    assert head == ('"State "' if width <= 640 else "none")
 
 
 def test_all_who_look_see_the_same(page: Page, opened: Callable[..., Opened]) -> None:

@@ -215,6 +215,7 @@ def _slow(state: State, now: int) -> list[dict[str, Any]]:
                 if name not in found or found[name]["age_ns"] < age_ns + since_ns:
                     found[name] = {
                         "object": name[: states.TEXT],
+                        "job": stream.job,
                         "node": stream.node,
                         "age_ns": age_ns + since_ns,
                         "bytes_done": done,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from haulage.view.index.opening import Opened
 
 #: Values that are not in chunks are cut into pieces of at most this size, where they can be.
 _PIECE_BYTES = 16 << 20
+#: Values that were never written stand in the references up to this size, which takes a thousandth of it.
+_UNWRITTEN_BYTES = 16 << 20
 #: The filters of HDF5 that numcodecs has, by HDF5's number.
 _CODECS = {1: "zlib", 2: "shuffle", 3: "fletcher32", 307: "bz2", 32001: "blosc", 32015: "zstd"}
 
@@ -48,6 +51,8 @@ def _variable(opened: Opened, variable: Variable, url: str) -> dict[str, Any]:
         )
         raise UnsupportedError("index", variable.path, cause)
     chunk, codecs, places = _places(opened, variable, url)
+    if not places and _is_short(variable):
+        chunk, codecs, places = _unwritten(variable)
     dims = [dim.rpartition("/")[2] for dim in variable.dims]
     array = {
         "zarr_format": 2,
@@ -112,6 +117,25 @@ def _places(
                 },
             )
     return whole, [], {}
+
+
+def _is_short(variable: Variable) -> bool:
+    """Whether the values of a variable that was never written are short enough to stand in the references.
+
+    Readers of Zarr's format 2 take the fill value of an array for its ``_FillValue``, so that a grid mapping
+    without a value, as most are, became NaN.
+    """
+    size = math.prod(variable.shape) * variable.type.itemsize
+    number = isinstance(variable.fill, (int, float)) and variable.type.kind in "iufb"
+    return number and "_FillValue" not in variable.attributes and 0 < size <= _UNWRITTEN_BYTES
+
+
+def _unwritten(variable: Variable) -> tuple[tuple[int, ...], list[dict[str, Any]], dict[str, Any]]:
+    """Return as :func:`_places` the one chunk of a variable of which nothing is stored: its fill value."""
+    values = np.full(variable.shape, variable.fill, dtype=variable.type)
+    one = ".".join("0" * len(variable.shape)) or "0"
+    packed = base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
+    return variable.shape, [{"id": "zlib", "level": 9}], {one: f"base64:{packed}"}
 
 
 def _divisor(length: int, most: int) -> int:

@@ -6,8 +6,11 @@ const WORDS = { alive: 'running', done: 'done', quiet: 'quiet', failed: 'failed'
 // Without the objects that failed, which the events count among those that are done. Of tasks, those that failed are
 // not counted among them.
 const done = (row) => count(Math.max(0, row.objects_done - (row.tasks ? 0 : row.objects_failed)));
+// Enough of the name of a job to find it among others.
+const ofJob = (row) => row.job.slice(0, 8);
 const NODES = [
   ['Node', '', (row) => row.node],
+  ['Job', '', ofJob],
   ['State', '', (row) => [WORDS[row.health], row.health]],
   ['What', '', (row) => row.what],
   ['Rate', 'number', (row) => (row.engine ? rate(row.rate_bits_per_second) : '')],
@@ -51,8 +54,11 @@ const SLOW = [
   ['Done', 'number', (row) => (row.size_bytes ? `${Math.floor((100 * row.bytes_done) / row.size_bytes)} %` : '')],
   ['Size', 'number', (row) => size(row.size_bytes)],
   ['Node', '', (row) => row.node],
+  ['Job', '', ofJob],
   ['Object', 'wide', (row) => row.object],
 ];
+
+const withoutJob = (columns) => columns.filter(([name]) => name !== 'Job');
 
 // How many there are besides those that are shown.
 const beyond = (section, left) => {
@@ -71,7 +77,7 @@ const changed = (name, value) => {
 
 const rows = (name, columns, found, left) => {
   const section = by(name);
-  if (!changed(name, [found, left])) return;
+  if (!changed(name, [found, left, columns.length])) return;
   section.querySelector('.scroll').hidden = !found.length;
   table(section.querySelector('table'), columns, found);
   let none = section.querySelector('.none');
@@ -80,14 +86,14 @@ const rows = (name, columns, found, left) => {
   if (left !== undefined) beyond(section, left);
 };
 
-const messages = (name, found, left) => {
+const messages = (name, found, left, several) => {
   const section = by(name), list = section.querySelector('ul');
-  if (!changed(name, [found, left])) return;
+  if (!changed(name, [found, left, several])) return;
   const open = new Set([...list.querySelectorAll('details[open]')].map((one) => one.dataset.key));
   list.replaceChildren(...found.map((one) => {
     const item = element('li');
     const bad = one.level === 'ERROR' || one.level === 'CRITICAL';
-    item.append(element('span', `${clock(one.time_unix_ns)} ${one.node} `, 'where'));
+    item.append(element('span', `${clock(one.time_unix_ns)} ${one.node} ${several ? `${ofJob(one)} ` : ''}`, 'where'));
     item.append(element('span', one.level, bad ? 'bad' : one.level === 'WARNING' ? 'warn' : 'done'));
     item.append(` ${both(one.object, one.text)}`);
     if (one.traceback) {
@@ -188,13 +194,14 @@ const draw = (shown) => {
   if (moving(shown)) rates(shown.rates);
   by('queues').hidden = !shown.queues.length;
   rows('queues', QUEUES, shown.queues);
-  rows('nodes', NODES, shown.nodes, shown.nodes_left_out);
-  by('jobs').hidden = shown.totals.jobs < 2;
+  const several = shown.totals.jobs > 1;
+  rows('nodes', several ? NODES : withoutJob(NODES), shown.nodes, shown.nodes_left_out);
+  by('jobs').hidden = !several;
   rows('jobs', JOBS, shown.jobs, shown.jobs_left_out);
   rows('errors', ERRORS, shown.errors, shown.errors_left_out);
-  rows('slow', SLOW, shown.slow);
-  messages('problems', shown.problems, shown.problems_left_out);
-  messages('logs', shown.logs, shown.logs_left_out);
+  rows('slow', several ? SLOW : withoutJob(SLOW), shown.slow);
+  messages('problems', shown.problems, shown.problems_left_out, several);
+  messages('logs', shown.logs, shown.logs_left_out, several);
   by('lines').textContent = `${count(shown.lines)} lines read.`;
   document.body.dataset.drawn = String(shown.time_unix_ns);
 };

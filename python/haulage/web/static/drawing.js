@@ -33,15 +33,20 @@ const both = (first, second) => [first, second].filter(Boolean).join(': ');
 
 // A table from columns of [head, class, row => text or [text, class]].
 const table = (into, columns, rows) => {
-  const head = element('thead'), top = head.appendChild(element('tr'));
+  const heads = element('thead'), top = heads.appendChild(element('tr'));
   for (const [name, kind] of columns) top.appendChild(element('th', name, kind)).scope = 'col';
   const body = element('tbody');
   for (const row of rows) {
     const line = body.appendChild(element('tr'));
-    for (const [, kind, tell] of columns) {
+    line.role = 'row';
+    for (const [head, kind, tell] of columns) {
       const told = tell(row), [text, more] = Array.isArray(told) ? told : [told, ''];
-      line.appendChild(element('td', text, [kind, more].filter(Boolean).join(' ')));
+      const cell = line.appendChild(element('td', text, [kind, more].filter(Boolean).join(' ')));
+      // For narrow screens, where a cell stands below its head and not beside others.
+      cell.dataset.head = head;
+      cell.role = 'cell';
     }
   }
-  into.replaceChildren(head, body);
+  into.role = 'table';
+  into.replaceChildren(heads, body);
 };
