@@ -25,7 +25,7 @@ SEE_CP = "haul cp --help shows examples"
 COMMANDS = "haul --help lists the commands"
 NAMES = "container names have 3 to 63 lower-case letters, digits and hyphens"
 ADDRESS = "write https://ACCOUNT.blob.core.windows.net/container/path"
-LIST = "list what is there with: haul ls"
+LIST = "list what is there with: haul ls URL"
 COPY_AGAIN = "copy it again, then verify again"
 
 #: What the command line alone, and the files beside it, make impossible.
@@ -138,7 +138,7 @@ LOCAL = [
     (1, "cp a/ b", "check the path and the disk it is on"),
     (1, "cp not-utf-8/ b", "rename the file; object names are UTF-8"),
     (4, "ls no-such-folder", "check the name"),
-    (2, "stat x/", f"{LIST} x"),
+    (2, "stat x/", LIST),
     (2, "cat x/", "a stream holds one object; name the object, or copy into a folder"),
     (
         2,
@@ -239,8 +239,8 @@ LOCAL = [
 #: What the emulator refuses, or holds.
 REMOTE = [
     (4, "cp a az://no-such-container/a", "check the name, or create it with: haul mb az://no-such-container"),
-    (4, "cp $az/nothing back", f"{LIST} $az"),
-    (4, "cp $az/nothing/ back", f"{LIST} $az"),
+    (4, "cp $az/nothing back", "list what is there with: haul ls $az"),
+    (4, "cp $az/nothing/ back", LIST),
     (4, "ls $az/nothing", "check the name"),
     (4, "cp $az/x*.nc back", "names of objects hold no wildcards; write $az/ --include 'x*.nc'"),
     (4, "rm -r $az/x*.nc", "names of objects hold no wildcards; write $az/ --include 'x*.nc'"),
@@ -261,7 +261,7 @@ REMOTE = [
     (2, "rb $az", "add --force to remove them as well; haul du counts them"),
     (2, "rm $az", "add -r to remove every object in it; haul rb removes the container itself"),
     (2, "rm $az/a/", "add -r to remove all below it"),
-    (2, "cp - $az/", f"write the name of the object after the last /; {LIST} $az"),
+    (2, "cp - $az/", "write the name of the object after the last /"),
     (2, "cp - $az/a --atomic", "leave out --atomic"),
     (2, "cp $az/ -", "a stream holds one object; name the object, or copy into a folder"),
     (
