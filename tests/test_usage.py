@@ -109,6 +109,18 @@ HINTED = [
         "--queries many: not a valid value (hint: write a whole number from 1 to 256)",
     ),
     ("lab generate x --scale 0", "--scale 0: not a valid value (hint: write a number greater than 0)"),
+    (
+        "lab run --ca ca.pem",
+        "--ca: no such option (hint: set SSL_CERT_FILE, which the other tools of a run read, too)",
+    ),
+    (
+        "lab rerun x --proxy none",
+        "--proxy: no such option (hint: set HTTPS_PROXY, which the other tools of a run read, too)",
+    ),
+    (
+        "lab run --endpoint https://h",
+        "--endpoint: no such option (hint: write the whole URL of the container: --to https://HOST/CONTAINER)",
+    ),
     ("watch x --speed fast", "--speed fast: not a valid value (hint: write a number from 0 to 1000000)"),
     ("doctor --timeout 5", "--timeout 5: not a valid value (hint: write a duration such as 5s)"),
     ("doctor --port x", "--port x: not a valid value (hint: write a whole number from 0 to 65535)"),

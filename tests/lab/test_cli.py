@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 from rich.console import Console
 
+import haulage
 from command import Haul
 from haulage import lab
 from haulage.lab import planfile
@@ -86,6 +88,25 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     # What is there is not overwritten.
     again = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", code=1)
     assert "there is something already" in again.error_lines[0]
+
+
+def test_a_target_of_plain_http_on_another_machine(haul: Haul, plan: Path, tmp_path: Path) -> None:
+    """There was no way to allow it."""
+    both = plan.read_text().replace("warm_up = 0", 'warm_up = 0\ndirections = ["up", "down"]')
+    plan.write_text(both.replace("[[files]]", '[[arms]]\nmethod = "stream"\n[[files]]'))
+    with haulage.Emulator() as emulator:
+        sas = emulator.sas("rwdlc", datetime.now(UTC) + timedelta(hours=1))
+        haulage.make_container(f"{emulator.endpoint}/lab?{sas}")
+        # No address of the loopback by its name, though it leads there.
+        target = f"{emulator.endpoint.replace('127.0.0.1', '0.0.0.0')}/lab?{sas}"
+        options = ["--replicates", "1", "--no-report", "--no-confirm", "--quiet"]
+        refused = haul("lab", "run", plan, "--to", target, "--out", "no", *options, code=2)
+        assert "--insecure-http" in refused.stderr
+        haul("lab", "run", plan, "--to", target, "--insecure-http", "--out", "run", *options)
+        cells = duckdb.read_parquet(str(tmp_path / "run/cells.parquet")).fetchdf()
+        assert set(cells["outcome"]) == {"ok"}
+        # What was allowed is allowed for the same target again.
+        haul("lab", "rerun", "run", "--to", target, "--no-compare", "--quiet")
 
 
 @pytest.mark.timeout(300)

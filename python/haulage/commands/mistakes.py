@@ -12,12 +12,21 @@ from haulage.errors import HaulageError, UsageError
 
 #: Whose values may be secret. What is wrong with them is said without them.
 _SECRET = ("--proxy", "--token")
+#: Commands that also start other tools, which learn from the environment how to reach a service.
+_OF_RUNS = ("haul lab run", "haul lab rerun")
+#: What to do in those in place of an option.
+_INSTEAD = {
+    "--ca": "set SSL_CERT_FILE, which the other tools of a run read, too",
+    "--proxy": "set HTTPS_PROXY, which the other tools of a run read, too",
+    "--endpoint": "write the whole URL of the container: --to https://HOST/CONTAINER",
+}
 
 
 def no_such_option(name: str, known: Iterable[str], command: str) -> UsageError:
     """Return the error for an option that the command does not have."""
     name = name.partition("=")[0]
-    return UsageError("parse", name, "no such option", _similar(name, known) or _see_help(command))
+    hint = _INSTEAD.get(name) if command in _OF_RUNS else None
+    return UsageError("parse", name, "no such option", hint or _similar(name, known) or _see_help(command))
 
 
 def no_such_command(name: str, known: Iterable[str], command: str) -> UsageError:

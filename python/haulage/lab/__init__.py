@@ -47,6 +47,7 @@ def run(
     places: str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
+    insecure_http: bool = False,
     on_progress: Callable[[RunProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Run:
@@ -71,6 +72,7 @@ def run(
             nodes; default: processes on this machine.
         scheduler_file: The file that ``dask scheduler --scheduler-file`` has written, instead of
             ``scheduler``.
+        insecure_http: Allow a target of plain http on another machine. Default ``False``.
         on_progress: Called several times a second, in this thread.
         on_note: Called with the notes that the command prints, such as why nothing was confirmed.
 
@@ -91,7 +93,7 @@ def run(
     else:
         wanted = planfile.load(str(plan), variant=variant, overrides=overrides)
     wanted, left_out = runner.available(wanted)
-    where = parse_target(target or wanted.target, faults=wanted.faults)
+    where = parse_target(target or wanted.target, faults=wanted.faults, insecure_http=insecure_http)
     if places is not None:
         wanted = seen_from(wanted, places, where)
     folder = runner.folder_of(directory) if directory is not None else runner.new_folder(wanted)
@@ -142,11 +144,9 @@ def resume(
     """
     from haulage.lab import runner
     from haulage.lab.finish import finish
-    from haulage.lab.target import parse_target
 
-    where = parse_target(target) if target else None
+    where = runner.target_of(Path(directory), target)
     done = runner.resume(Path(directory), target=where, on_progress=on_progress)
-    where = where or parse_target(done.manifest["target"], faults=done.manifest.get("faults") or "none")
     say = on_note or (lambda _: None)
     return finish(
         done,
@@ -164,6 +164,7 @@ def rerun(
     new: str | Path | None = None,
     *,
     target: str | None = None,
+    insecure_http: bool = False,
     on_progress: Callable[[RunProgress], object] | None = None,
 ) -> Run:
     """Repeat a run with the same plan, seed and order, into a new folder; :func:`compare` compares both.
@@ -172,12 +173,13 @@ def rerun(
         directory: The folder of the run to repeat.
         new: The folder to write to; default: next to the run's, with ``-rerun-N`` at the end of the name.
         target: As for :func:`resume`.
+        insecure_http: As for :func:`run`; default: as that run.
         on_progress: Called several times a second, in this thread.
     """
     from haulage.lab import runner
 
     before = load(directory)
-    where = runner.target_of(before.folder, target)
+    where = runner.target_of(before.folder, target, insecure_http=insecure_http)
     folder = runner.folder_of(new) if new is not None else runner.beside(before.folder)
     plan, left_out = runner.available(before.plan)
     nodes = runner.nodes_of(before.folder)

@@ -105,7 +105,7 @@ class Data:
         pairs = [
             (file.local, endpoint.url(_below("down", node) + file.name)) for node in owners for file in files
         ]
-        haulage.copy(pairs, overwrite="always")
+        haulage.copy(pairs, overwrite="always", insecure_http=endpoint.insecure_http)
 
     def of_nodes(self) -> list[tuple[str, int, int]]:
         """Return what each of many nodes has to make in its memory: name, size and seed."""

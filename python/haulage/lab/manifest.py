@@ -73,6 +73,7 @@ def new_manifest(
         "target": target.text,
         "link": target.link,
         "faults": target.faults if target.faults not in (None, "none") else None,
+        "insecure_http": target.insecure_http,
         "endpoint": (target.url or "").split("?")[0] or None,
         "versions": versions(),
         "commit": _commit(),

@@ -177,12 +177,17 @@ def nodes_of(directory: Path) -> Where:
     return Where(manifest.get("scheduler"), manifest.get("scheduler_file"))
 
 
-def target_of(directory: Path, given: str | None = None) -> Target:
+def target_of(directory: Path, given: str | None = None, *, insecure_http: bool = False) -> Target:
     """Return where a run went to, without a secret, or the one that is given, with the faults of the run."""
     store = RunStore.open(directory)
     if given is None:
         store.need("target")
-    return parse_target(given or store.manifest["target"], faults=store.manifest.get("faults") or "none")
+    manifest = store.manifest
+    return parse_target(
+        given or manifest["target"],
+        faults=manifest.get("faults") or "none",
+        insecure_http=insecure_http or bool(manifest.get("insecure_http")),
+    )
 
 
 class _Runner:

@@ -16,13 +16,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, urlsplit
 
 import psutil
 
 from haulage.errors import ServiceError, UsageError
 from haulage.lab.link import NAMED, PACKETS, Link, parse_link
+
+if TYPE_CHECKING:
+    from haulage.options import Options
 
 CONTAINER = "lab"
 _EMULATED = "emulated:"
@@ -40,12 +43,14 @@ class Target:
         url: The URL with its secret, or ``None`` for an emulated one.
         link: The link's specification, or ``None`` for a URL.
         faults: The faults' specification, or ``None`` for a URL.
+        insecure_http: Whether plain http to another machine is allowed.
     """
 
     text: str
     url: str | None
     link: str | None
     faults: str | None
+    insecure_http: bool = False
 
     @property
     def emulated(self) -> bool:
@@ -69,7 +74,7 @@ class Target:
         return None if self.link is None else parse_link(self.link)
 
 
-def parse_target(text: str, *, faults: str = "none") -> Target:
+def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False) -> Target:
     """Read ``emulated:wan``, ``packets:rtt=60ms,total=1gbit``, or the URL of a container or prefix.
 
     Raises:
@@ -88,7 +93,7 @@ def parse_target(text: str, *, faults: str = "none") -> Target:
             raise UsageError(
                 "read target", text.split("?")[0], "faults are for emulated endpoints", "leave them out"
             )
-        return Target(text.split("?")[0], text, None, None)
+        return Target(text.split("?")[0], text, None, None, insecure_http)
     raise UsageError(
         "read target",
         text.split("?")[0],
@@ -108,6 +113,17 @@ class Endpoint:
     _process: subprocess.Popen[bytes] | None = None
     proxy: str = ""  #: of a table: the address of a proxy before it; ``base`` is the table's own
     proxy_host: str = ""  #: what the proxy takes for its own name
+    insecure_http: bool = False  #: whether plain http to it is allowed, though it is on another machine
+
+    @property
+    def reach(self) -> Options:
+        """How the engine reaches it."""
+        return {"insecure_http": True} if self.insecure_http else {}
+
+    @property
+    def reach_words(self) -> list[str]:
+        """The same as options of the command."""
+        return ["--insecure-http"] if self.insecure_http else []
 
     def url(self, name: str) -> str:
         """Return the URL of a blob, with what it takes to reach it."""
@@ -133,7 +149,7 @@ class Endpoint:
         """Return the same place by another way in: the scheme and host of ``url``."""
         way = urlsplit(url)
         base = urlsplit(self.base)._replace(scheme=way.scheme, netloc=way.netloc).geturl()
-        return Endpoint(base, self.query, None, process)
+        return Endpoint(base, self.query, None, process, insecure_http=self.insecure_http)
 
     def cpu_ns(self) -> int:
         """Return the processor time that the process behind it has taken; 0 if there is none."""
@@ -197,7 +213,8 @@ class Endpoints:
     def _straight(self, store: str, link: str | None) -> Endpoint:
         if self._target.url is not None:
             base, _, query = self._target.url.partition("?")
-            return Endpoint(f"{base.rstrip('/')}/{self._prefix}", query)
+            allowed = self._target.insecure_http
+            return Endpoint(f"{base.rstrip('/')}/{self._prefix}", query, insecure_http=allowed)
         spec = self._target.link_of(link)
         if (store, spec) not in self._kept:
             self._kept[store, spec] = start_emulator(store=store, link=spec, faults=self._target.faults)
@@ -305,7 +322,10 @@ def remove_below(endpoint: Endpoint, prefix: str = "") -> None:
     """
     url = endpoint.url(prefix)
     ran = subprocess.run(
-        [*haul(), "rm", "-r", "--quiet", url], capture_output=True, check=False, env=plain_environment()
+        [*haul(), "rm", "-r", "--quiet", *endpoint.reach_words, url],
+        capture_output=True,
+        check=False,
+        env=plain_environment(),
     )
     if ran.returncode not in (0, 4):
         said = ran.stderr.decode(errors="replace").strip()

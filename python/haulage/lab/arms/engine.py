@@ -79,6 +79,7 @@ def _job(work: Work, items: tuple[Item, ...], record: Path, watch: Watch) -> Mov
     )
     options = options_of(work.arm)
     options["record"] = record
+    options.update(work.endpoint.reach)
     job = Job.copy(pairs, **options)
     names = {item.local: item.name for item in items}
     transfers: list[dict[str, Any]] = []

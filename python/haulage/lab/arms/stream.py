@@ -67,7 +67,8 @@ def move(work: Work, watch: Watch) -> Moved:
 
 
 def _options(work: Work) -> list[str]:
-    arm, words = work.arm, ["--progress", "none", "--overwrite", "always"]
+    arm = work.arm
+    words = ["--progress", "none", "--overwrite", "always", *work.endpoint.reach_words]
     if arm.concurrency:
         words += ["--concurrency", str(arm.concurrency)]
     if arm.block_size_bytes:

@@ -149,10 +149,13 @@ class OneWay:
         size = int(min(max(wanted / turns, LEAST_BYTES), MOST_BYTES))
         # Whole bytes are a little less than was wanted: that is no reason for one more request.
         count = max(1, math.ceil(0.99 * wanted / size)) * connections
-        pairs = self._pairs(self._reach(), size, count)
+        endpoint = self._reach()
+        pairs = self._pairs(endpoint, size, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
         with Counters() as counters:
-            began, unix, idle = self._move(pairs, self._options(connections, "whole", size, record))
+            began, unix, idle = self._move(
+                pairs, self._options(connections, "whole", size, record) | endpoint.reach
+            )
         if not counters.samples and purpose != "check":
             return self._by_requests(connections, rate, purpose)
         begin, end = began + ramp, counters.all_busy_until(self._direction)
@@ -171,9 +174,12 @@ class OneWay:
         if self._direction == "down":
             block = 2 ** math.ceil(math.log2(block))
         count = max(2, math.ceil(rate / 8 * (1.2 * window + ramp) / (4 * block * connections))) * connections
-        pairs = self._pairs(self._reach(), 4 * block, count)
+        endpoint = self._reach()
+        pairs = self._pairs(endpoint, 4 * block, count)
         record = self._folder / f"{len(self._rounds)}.parquet"
-        _, unix, idle = self._move(pairs, self._options(connections, "ranges", block, record))
+        _, unix, idle = self._move(
+            pairs, self._options(connections, "ranges", block, record) | endpoint.reach
+        )
         pieces = sorted(_pieces(record))
         # All have work until the last request is taken up.
         end = pieces[-1][0]
@@ -216,7 +222,12 @@ class OneWay:
             return [(_SOURCE, endpoint.url(f"ceiling/{number:04}")) for number in range(count)]
         name = endpoint.url("ceiling/offered")
         if self._offered != (name, size):
-            haulage.copy([(_SOURCE, name)], overwrite="always", on_progress=lambda _: self._alive())
+            haulage.copy(
+                [(_SOURCE, name)],
+                overwrite="always",
+                on_progress=lambda _: self._alive(),
+                insecure_http=endpoint.insecure_http,
+            )
             self._offered = (name, size)
         return [(name, f"{_SINK}-{number:04}") for number in range(count)]
 

@@ -34,6 +34,9 @@ to_option = click.option(
     help="Target: emulated:LINK on this machine, packets:LINK for a link of real packets, or a container's"
     " URL.  [default: the plan's]",
 )
+insecure_option = click.option(
+    "--insecure-http", is_flag=True, help="Allow a target of plain http on another machine."
+)
 
 
 @command(
@@ -53,6 +56,7 @@ to_option = click.option(
 )
 @click.argument("plan", required=False)
 @to_option
+@insecure_option
 @click.option("--continue", "continue_", metavar="DIR", help="Continue this stopped run.")
 @click.option("--out", metavar="DIR", help="Folder for the run; new or empty.  [default: runs/PLAN-TIME]")
 @click.option(
@@ -93,6 +97,7 @@ to_option = click.option(
 def run(
     plan: str | None,
     target: str | None,
+    insecure_http: bool,
     continue_: str | None,
     out: str | None,
     places: str | None,
@@ -123,7 +128,7 @@ def run(
         if continue_ is not None:
             if plan is not None:
                 raise UsageError("run", plan, "a stopped run has its plan", "leave it out")
-            where = parse_target(target) if target else runner.target_of(Path(continue_))
+            where = runner.target_of(Path(continue_), target, insecure_http=insecure_http)
             own_network(where)
             _try(where)
             with progress_of(progress, quiet) as show:
@@ -135,7 +140,7 @@ def run(
                 plan, variant="full" if full else variant, overrides=_overrides(**overrides)
             )
             wanted, left_out = runner.available(wanted)
-            where = parse_target(target or wanted.target, faults=wanted.faults)
+            where = parse_target(target or wanted.target, faults=wanted.faults, insecure_http=insecure_http)
             if not only_estimate:
                 own_network(where)
             if places is not None:
@@ -236,6 +241,7 @@ def _toml_value(text: str) -> Any:
 )
 @click.argument("directory")
 @to_option
+@insecure_option
 @click.option("--out", metavar="DIR", help="Where to write.  [default: beside DIRECTORY, -rerun-N]")
 @click.option("--compare/--no-compare", "comparing", default=True, show_default=True, help="Compare both.")
 @progress_option
@@ -243,6 +249,7 @@ def _toml_value(text: str) -> Any:
 def rerun(
     directory: str,
     target: str | None,
+    insecure_http: bool,
     out: str | None,
     comparing: bool,
     progress: str,
@@ -255,14 +262,13 @@ def rerun(
     """
     from haulage import lab as library
     from haulage.lab.runner import target_of
-    from haulage.lab.target import parse_target
 
     say = Talk(quiet)
-    where = parse_target(target) if target else target_of(Path(directory))
+    where = target_of(Path(directory), target, insecure_http=insecure_http)
     own_network(where)
     _try(where)
     with interrupted_by_term(), progress_of(progress, quiet) as show:
-        again = library.rerun(directory, out, target=target, on_progress=show)
+        again = library.rerun(directory, out, target=target, insecure_http=insecure_http, on_progress=show)
     say(f"into {again.folder}: {again.state}")
     if comparing:
         show_comparison(Path(directory), again.folder, as_json)

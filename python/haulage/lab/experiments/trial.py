@@ -143,6 +143,7 @@ class Site:
             "setting": asdict(setting),
             "base": self.endpoint.base,
             "query": self.endpoint.query,
+            "insecure_http": self.endpoint.insecure_http,
             "folder": str(self.folder),
             "record": str(self.folder / f"trial-{number:03}.parquet"),
         }
@@ -233,6 +234,7 @@ def run(setting: Setting, endpoint: Endpoint, folder: Path, record: Path) -> Obs
         pairs = list(zip(remote, local, strict=True))
     options: Options = {"record": record, "overwrite": "if-different" if setting.look else "always"}
     options["remember_link"] = False
+    options.update(endpoint.reach)
     if setting.connections is not None:
         options["concurrency"] = setting.connections
     if setting.block_bytes is not None:
@@ -331,7 +333,7 @@ def main() -> None:
         os.sched_setaffinity(0, map(int, sys.argv[1].split(",")))  # Before the engine starts its threads.
     for line in sys.stdin:
         order = json.loads(line)
-        endpoint = Endpoint(order["base"], order["query"])
+        endpoint = Endpoint(order["base"], order["query"], insecure_http=order["insecure_http"])
         seen = run(Setting(**order["setting"]), endpoint, Path(order["folder"]), Path(order["record"]))
         sys.stdout.write(json.dumps(asdict(seen)) + "\n")
         sys.stdout.flush()

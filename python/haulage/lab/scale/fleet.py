@@ -256,6 +256,7 @@ class Fleet:
                 direction=direction,
                 items=[[item.name, item.local, item.size_bytes, item.original] for item in task.items],
                 base=task.endpoint.base,
+                insecure_http=task.endpoint.insecure_http,
                 query=task.endpoint.query,
                 record=str(member.record) if self._here else None,
             )

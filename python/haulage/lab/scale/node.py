@@ -85,7 +85,7 @@ def _work(message: dict[str, Any], scratch: Path) -> Work:
         Arm(**arm),
         message["direction"],
         tuple(Item(*item) for item in message["items"]),
-        Endpoint(message["base"], message["query"]),
+        Endpoint(message["base"], message["query"], insecure_http=message["insecure_http"]),
         record,
         scratch,
     )
