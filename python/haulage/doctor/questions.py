@@ -88,16 +88,22 @@ def _shown(error: Any) -> dict[str, Any]:
 
 
 def _answer(question: str) -> Callable[..., Any]:
-    from importlib import import_module
+    from haulage.doctor import (
+        asked_of_disks,
+        asked_of_networks,
+        asked_of_nodes,
+        asked_of_stores,
+        asked_of_uploads,
+    )
 
-    # In the order in which they are loaded soonest: a question needs one of them.
-    for home in ("networks", "disks", "stores", "uploads", "nodes"):
-        found: Callable[..., Any] | None = (
-            import_module(f"haulage.doctor.asked_of_{home}").QUESTIONS.get(question)
-        )
-        if found is not None:
-            return found
-    raise KeyError(question)
+    found: Callable[..., Any] = {
+        **asked_of_disks.QUESTIONS,
+        **asked_of_networks.QUESTIONS,
+        **asked_of_nodes.QUESTIONS,
+        **asked_of_stores.QUESTIONS,
+        **asked_of_uploads.QUESTIONS,
+    }[question]
+    return found
 
 
 if __name__ == "__main__":
