@@ -61,7 +61,7 @@ $(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
 	@mkdir -p $(STAMPS) && touch $@
 
 # The endpoints and the clients of others, for the tests.
-peers: $(STAMPS)/node build/bin/azcopy build/tests/bin/rclone build/tests/bin/versitygw
+peers: $(STAMPS)/venv $(STAMPS)/node build/bin/azcopy build/tests/bin/versitygw
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.
@@ -76,23 +76,12 @@ $(STAMPS)/node: tests/package.json tests/package-lock.json
 	chmod +x build/node/node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64
 	@touch $@
 
-# rclone itself, with the clouds and commands that are used here: with all seventy clouds it takes twice as long to compile.
-RCLONE_SOURCE := tests/rclone/main.go tests/rclone/go.mod tests/rclone/go.sum
-
 # For tests: functions are not inlined, and debuggers are told nothing, which takes half of the time to compile.
-build/tests/bin/rclone: $(RCLONE_SOURCE)
-	@mkdir -p $(@D)
-	cd tests/rclone && go build $(GO_QUICKLY) -o $(CURDIR)/$@ .
-
 build/tests/bin/versitygw:
 	@mkdir -p $(@D)
 	GOBIN=$(CURDIR)/$(@D) go install $(GO_QUICKLY) $(VERSITYGW)
 
-# To be measured: as others compile them.
-build/bin/rclone: $(RCLONE_SOURCE)
-	@mkdir -p $(@D)
-	cd tests/rclone && go build -o $(CURDIR)/$@ .
-
+# To be measured: as others compile it.
 build/bin/versitygw:
 	@mkdir -p $(@D)
 	GOBIN=$(CURDIR)/$(@D) go install $(VERSITYGW)
@@ -160,7 +149,7 @@ $(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clus
 
 # rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
 # to compile. ARGS="--only azureblob" for one.
-peers-suites: build build/tests/bin/rclone
+peers-suites: build
 	$(BIN)/python tests/peers_suites.py $(ARGS)
 
 # Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
@@ -195,7 +184,7 @@ check: build $(STAMPS)/demo rust-tests
 	$(BIN)/codespell
 
 # ARGS=--quick for a look.
-bench: build peers build/bin/rclone
+bench: build peers
 	$(BIN)/python benchmarks/run.py --short --rounds 3 --tools haul,rclone,azcopy $(ARGS)
 
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
@@ -243,7 +232,7 @@ build/floor: benchmarks/floor.c
 	cc -O2 -Wall -Wextra -Werror -pthread -o $@ $<
 
 # The movers, the libraries and the servers to compare with.
-peers-bench: $(STAMPS)/peers-bench build/bin/rclone build/bin/versitygw build/nginx/usr/sbin/nginx
+peers-bench: $(STAMPS)/venv $(STAMPS)/peers-bench build/bin/versitygw build/nginx/usr/sbin/nginx
 
 $(STAMPS)/peers-bench: requirements/peers.lock
 	$(PYTHON) -m venv build/peers

@@ -35,7 +35,7 @@ NODE_MODULES = ROOT / "build/node/node_modules"
 AZURITE = NODE_MODULES / "azurite/dist/src/blob/main.js"
 AZURITE_TABLES = NODE_MODULES / "azurite/dist/src/table/main.js"
 AZCOPY = NODE_MODULES / "@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64"
-RCLONE = ROOT / "build/tests/bin/rclone"
+RCLONE = HAUL.parent / "rclone"
 VERSITYGW = ROOT / "build/tests/bin/versitygw"
 
 ACCOUNT = "devstoreaccount1"

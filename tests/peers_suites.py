@@ -1,6 +1,6 @@
 """Runs rclone's own integration tests of its cloud backends against `haul emulate`.
 
-rclone's source comes from the Go module proxy, in the version of build/tests/bin/rclone. A test that fails, a
+rclone's source comes from the Go module proxy, in the version of the rclone in .venv. A test that fails, a
 run that ends early, and a skip that is neither one of rclone's own (`KNOWN_SKIPS`) nor for what the emulator
 says that it does not do (`NOT_HERE`) make the whole end with 1.
 
@@ -202,7 +202,8 @@ def source() -> Path:
     built = subprocess.run(["go", "version", "-m", RCLONE], capture_output=True, text=True, check=True).stdout
     version = re.search(rf"^\s*(?:mod|dep)\s+{re.escape(MODULE)}\s+(\S+)", built, re.MULTILINE)
     assert version, f"{RCLONE} does not say which version it is"
-    command = ["go", "mod", "download", "-json", f"{MODULE}@{version[1]}"]
+    # What is released is built with files beside its source that git does not know.
+    command = ["go", "mod", "download", "-json", f"{MODULE}@{version[1].removesuffix('+dirty')}"]
     fetched = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     return Path(json.loads(fetched)["Dir"])
 
