@@ -88,22 +88,14 @@ def _shown(error: Any) -> dict[str, Any]:
 
 
 def _answer(question: str) -> Callable[..., Any]:
-    from haulage.doctor import (
-        asked_of_disks,
-        asked_of_networks,
-        asked_of_nodes,
-        asked_of_stores,
-        asked_of_uploads,
-    )
+    from importlib import import_module
 
-    found: Callable[..., Any] = {
-        **asked_of_disks.QUESTIONS,
-        **asked_of_networks.QUESTIONS,
-        **asked_of_nodes.QUESTIONS,
-        **asked_of_stores.QUESTIONS,
-        **asked_of_uploads.QUESTIONS,
-    }[question]
-    return found
+    # In the order in which they are loaded soonest: a question needs one of them.
+    for home in ("networks", "disks", "stores", "uploads", "nodes"):
+        questions: dict[str, Callable[..., Any]] = import_module(f"haulage.doctor.asked_of_{home}").QUESTIONS
+        if question in questions:
+            return questions[question]
+    raise KeyError(question)
 
 
 if __name__ == "__main__":
