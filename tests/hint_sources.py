@@ -108,9 +108,9 @@ def _words(path: Path, value: ast.expr) -> Iterator[Hint]:
 def quoted_in_tests() -> Iterator[str]:
     """Yield every string of the tests, docstrings not counted."""
     for path in sorted(ROOT.glob("tests/**/*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        lone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        lone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in lone:
                 yield node.value
     for path in sorted(ROOT.glob("crates/*/**/*.rs")):

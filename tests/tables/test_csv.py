@@ -346,10 +346,17 @@ def test_times_that_no_table_holds_stay_text(tmp_path: Path, times: list[str], k
 ROW = {"text": "a;b,c\n\t|", "n": 1, "d": 0.5}
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.TSV", "rows.csv.gz"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
+NAMES = ("rows.csv", "rows.tsv", "rows.TSV", "rows.csv.gz")
+DELIMITERS = (",", ";", "\t", "|")
+#: Each form of a file: every two values of name, delimiter, end of line and mark meet in one of them.
+FORMS = [
+    (name, delimiter, ("\n", "\r\n")[(row + column) % 2], ("", "\ufeff")[(row // 2 + column) % 2])
+    for row, name in enumerate(NAMES)
+    for column, delimiter in enumerate(DELIMITERS)
+]
+
+
+@pytest.mark.parametrize(("name", "delimiter", "end", "mark"), FORMS)
 def test_forms_of_csv(
     own: TableEndpoint, tmp_path: Path, name: str, delimiter: str, end: str, mark: str
 ) -> None:
