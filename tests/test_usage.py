@@ -40,6 +40,10 @@ SAME: dict[str, list[tuple[str, str, str]]] = {
     "one argument too many": [
         ("ls", "ls a https://h/c/b?sig=SECRET", "https://h/c/b: one argument too many"),
         ("lab plans", "lab plans a https://h/c/b?sig=SECRET", "https://h/c/b: one argument too many"),
+        ("ls", "ls a http://me:SECRET@h/c", "http://REDACTED@h/c: one argument too many"),
+        ("lab plans", "lab plans a http://me:SECRET@h/c", "http://REDACTED@h/c: one argument too many"),
+        ("ls", "ls a '?sv=1&sig=SECRET&sp=r'", "?sv=1&sig=REDACTED&sp=r: one argument too many"),
+        ("doctor", "doctor a '?sv=1&sig=SECRET&sp=r'", "?sv=1&sig=REDACTED&sp=r: one argument too many"),
         ("table backup", "table backup t f g", "g: one argument too many"),
         ("watch", "watch a b", "b: one argument too many"),
         ("view", "view a b c", "b: one argument too many"),
@@ -193,6 +197,9 @@ def test_the_options_before_the_name_count(haul: Haul) -> None:
     assert {"plan", "title"} <= json.loads(lines[0]).keys()
     assert haul("lab", "--json", "plans").text.splitlines() == lines
     assert json.loads(haul("-q", "--json", "doctor").text)["findings"]
+    # One after the name counts in place of one before it, as a person with an alias expects.
+    twice = haul("--json", "-q", *shlex.split("--progress none lab --json plans --json -vq --progress=bar"))
+    assert twice.text.splitlines() == lines
 
 
 def test_a_package_that_is_missing_is_named_with_its_extra(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 import sys
 from collections.abc import Sequence
 
-from haulage.commands.leading import leading, without_verbose
+from haulage.commands.leading import leading, not_again, without_verbose
 
 #: Commands whose packages are extras.
 _PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
@@ -22,9 +22,10 @@ def main() -> int:
     led, arguments = leading(sys.argv[1:])
     if arguments and arguments[0] in _PYTHON:
         # What all commands take may stand before the name, too. None of these has another option -v.
-        options, verbose = without_verbose([*led, *arguments[1:]])
+        before, verbose = without_verbose(led)
+        options, more = without_verbose(arguments[1:])
         try:
-            return _in_python(arguments[0], options, verbose)
+            return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
         except KeyboardInterrupt:
             # While its packages are loaded, which takes a second; afterwards each command says so in its way.
             print("haul: interrupted", file=sys.stderr)  # noqa: T201

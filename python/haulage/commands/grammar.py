@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from haulage.commands import mistakes
-from haulage.commands.leading import leading
+from haulage.commands.leading import leading, not_again
 from haulage.errors import UsageError
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -69,7 +69,9 @@ class Group(click.Group):
         if led and not rest:
             raise mistakes.no_command(ctx.command_path)
         asks = bool(rest) and rest[0].startswith("-")
-        return super().parse_args(ctx, rest if asks or not rest else [rest[0], *led, *rest[1:]])
+        if rest and not asks:
+            rest = [rest[0], *not_again(led, rest[1:]), *rest[1:]]
+        return super().parse_args(ctx, rest)
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], Command]:

@@ -23,6 +23,24 @@ def leading(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:at]), list(words[at:])
 
 
+def not_again(led: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the options before a name without those that stand after it too: the latter count.
+
+    >>> not_again(["--json", "--progress", "none", "-q"], ["run", "--progress=bar", "-vq", "--", "--json"])
+    ['--json']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    later = {_name(word) for word in words[:end]}
+    kept: list[str] = []
+    at = 0
+    while at < len(led):
+        length = 2 if led[at] == "--progress" else 1
+        if _name(led[at]) not in later:
+            kept += led[at : at + length]
+        at += length
+    return kept
+
+
 def without_verbose(words: Sequence[str]) -> tuple[list[str], int]:
     """Return the words without those that ask for what is decided, and how often they do.
 
@@ -41,6 +59,11 @@ def without_verbose(words: Sequence[str]) -> tuple[list[str], int]:
         else:
             kept.append(word)
     return [*kept, *words[end:]], count
+
+
+def _name(word: str) -> str:
+    """Return the long name of an option of all commands."""
+    return "--quiet" if _letters(word) and "q" in word else word.partition("=")[0]
 
 
 def _letters(word: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -14,6 +15,10 @@ from haulage.errors import HaulageError, UsageError
 _SECRET = ("--proxy", "--token")
 #: Commands that also start other tools, which learn from the environment how to reach a service.
 _OF_RUNS = ("haul lab run", "haul lab rerun")
+#: Who stands before the host of a URL, and what may be the signature of a SAS: as the engine redacts them.
+#: Before the host of abfss:// stands a container.
+_USER = re.compile(r"(://)(?!(?<=abfss://)[A-Za-z0-9-]*@)(?!(?<=abfs://)[A-Za-z0-9-]*@)[^/\s]*@")
+_SIGNATURE = re.compile(r"(sig=)[A-Za-z0-9%+/=\-_.~]*", re.IGNORECASE)
 #: What to do in those in place of an option.
 _INSTEAD = {
     "--ca": "set SSL_CERT_FILE, which the other tools of a run read, too",
@@ -89,6 +94,15 @@ def public(word: str) -> str:
     return word.partition("?")[0] if "://" in word else word
 
 
+def without_secrets(text: str) -> str:
+    """Return text without passwords in URLs and signatures: people paste URLs where they do not belong.
+
+    >>> without_secrets("http://me:pw@host/a@b, ?sv=1&sig=AAAA&sp=r, abfss://c@host/a")
+    'http://REDACTED@host/a@b, ?sv=1&sig=REDACTED&sp=r, abfss://c@host/a'
+    """
+    return _SIGNATURE.sub(r"\1REDACTED", _USER.sub(r"\1REDACTED@", text))
+
+
 def _similar(name: str, known: Iterable[str]) -> str | None:
     """Return the hint for a name that is nearly one that there is. The dashes of options do not count."""
     bare = {word.lstrip("-"): word for word in sorted(known)}
@@ -111,7 +125,7 @@ def report(error: HaulageError, arguments: Sequence[str]) -> int:
     words = list(arguments)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps(as_line(error)), flush=True)  # noqa: T201
-    say(str(error))
+    say(without_secrets(str(error)))
     return error.exit_code
 
 
@@ -121,9 +135,9 @@ def as_line(error: HaulageError) -> dict[str, object]:
         "event": "error",
         "kind": error.code,
         "operation": error.operation,
-        "object": error.object,
-        "cause": error.cause,
-        "hint": error.hint,
+        "object": without_secrets(error.object),
+        "cause": without_secrets(error.cause),
+        "hint": error.hint and without_secrets(error.hint),
         "exit_code": error.exit_code,
     }
 
