@@ -107,6 +107,10 @@ def test_a_target_of_plain_http_on_another_machine(haul: Haul, plan: Path, tmp_p
         assert set(cells["outcome"]) == {"ok"}
         # What was allowed is allowed for the same target again.
         haul("lab", "rerun", "run", "--to", target, "--no-compare", "--quiet")
+        elsewhere = target.replace("0.0.0.0", "10.255.0.1")
+        refused = haul("lab", "rerun", "run", "--to", elsewhere, "--no-compare", code=2)
+        assert "http://10.255.0.1:" in refused.stderr
+        assert "--insecure-http" in refused.stderr
 
 
 @pytest.mark.timeout(300)

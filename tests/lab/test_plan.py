@@ -172,6 +172,17 @@ def test_a_link_that_changes_is_understood() -> None:
     assert parse_link("wan,conn=1mbit").first.connection_bits_per_second == 1e6
 
 
+def test_plain_http_to_another_machine_is_refused_for_all_movers() -> None:
+    """Only the engine refused it: a plan of other movers sent its SAS and its data in clear text."""
+    for private in ("http://localhost:1/c?sig=x", "http://127.0.0.2/c", "http://[::1]:1/c", "az://c"):
+        parse_target(private)
+    for url in ("http://10.0.0.1/c?sig=x", "http://127.0.0.1@host/c?sig=x", "http://[bad/c?sig=x"):
+        with pytest.raises(UsageError) as refused:
+            parse_target(url)
+        assert "sig=x" not in str(refused.value)
+    assert parse_target("http://10.0.0.1/c?sig=x", insecure_http=True).insecure_http
+
+
 def test_no_target_keeps_its_secret_in_its_name() -> None:
     target = parse_target("https://account.blob.core.windows.net/c?sig=secret")
     assert "secret" not in target.text

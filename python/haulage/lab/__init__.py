@@ -173,7 +173,7 @@ def rerun(
         directory: The folder of the run to repeat.
         new: The folder to write to; default: next to the run's, with ``-rerun-N`` at the end of the name.
         target: As for :func:`resume`.
-        insecure_http: As for :func:`run`; default: as that run.
+        insecure_http: As for :func:`run`; default: as that run, for the same host.
         on_progress: Called several times a second, in this thread.
     """
     from haulage.lab import runner

@@ -178,16 +178,20 @@ def nodes_of(directory: Path) -> Where:
 
 
 def target_of(directory: Path, given: str | None = None, *, insecure_http: bool = False) -> Target:
-    """Return where a run went to, without a secret, or the one that is given, with the faults of the run."""
+    """Return where a run went to, without a secret, or the one that is given, with the faults of the run.
+
+    Plain http that was allowed for the run stays allowed for the same host.
+    """
     store = RunStore.open(directory)
     if given is None:
         store.need("target")
     manifest = store.manifest
-    return parse_target(
-        given or manifest["target"],
-        faults=manifest.get("faults") or "none",
-        insecure_http=insecure_http or bool(manifest.get("insecure_http")),
-    )
+    before = str(manifest.get("target") or "")
+    text = given or before
+    same_host = text.partition("?")[0].split("/")[:3] == before.split("/")[:3]
+    allowed = same_host and bool(manifest.get("insecure_http"))
+    faults = manifest.get("faults") or "none"
+    return parse_target(text, faults=faults, insecure_http=insecure_http or allowed)
 
 
 class _Runner:

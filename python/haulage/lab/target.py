@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, urlsplit
@@ -78,7 +79,7 @@ def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False
     """Read ``emulated:wan``, ``packets:rtt=60ms,total=1gbit``, or the URL of a container or prefix.
 
     Raises:
-        UsageError: Neither of the two.
+        UsageError: Neither of the two, or plain http to another machine, which nobody has allowed.
     """
     if text.startswith(_EMULATED):
         spec = text.removeprefix(_EMULATED)
@@ -93,6 +94,8 @@ def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False
             raise UsageError(
                 "read target", text.split("?")[0], "faults are for emulated endpoints", "leave them out"
             )
+        if not insecure_http:
+            _need_privacy(text)
         return Target(text.split("?")[0], text, None, None, insecure_http)
     raise UsageError(
         "read target",
@@ -101,6 +104,23 @@ def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False
         "write emulated:wan, emulated:rtt=20ms,total=1gbit, packets:rtt=20ms,total=1gbit, or"
         " https://HOST/CONTAINER/PREFIX?SAS",
     )
+
+
+def _need_privacy(url: str) -> None:
+    """Raise for plain http to another machine. The engine refuses it too, but the other movers do not."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UsageError("read target", url.partition("?")[0], "not a URL", "check its host") from None
+    host = parts.hostname or ""
+    if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
+        return
+    with suppress(ValueError):
+        if ip_address(host).is_loopback:
+            return
+    shown = f"http://{parts.netloc.rpartition('@')[2]}"
+    cause = "this is plain http: anybody on the way can read and change it"
+    raise UsageError("read target", shown, cause, "use https, or --insecure-http if you trust the network")
 
 
 @dataclass(frozen=True)
