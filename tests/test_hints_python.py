@@ -28,7 +28,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: haulage.copy("a"), "pass dst, or a list of (source, destination)"),
     (
         lambda: haulage.get("mem://odd/"),
-        "write the name of the object after the last /; list what is there with: haul ls URL",
+        "write the name of the object after the last /; list what is there with: haul ls mem://odd/",
     ),
     (
         lambda: haulage.open("mem://odd/a", "r"),  # type: ignore[call-overload]

@@ -150,6 +150,7 @@ ACTS: list[tuple[type[HaulageError], Act, str]] = [
         lambda _: parse_target(URL, faults="flip=1%"),
         "leave them out",
     ),
+    (UsageError, lambda _: parse_target("http://[::1/data?sig=AAAA"), "check its host"),
     (UsageError, lambda _: Endpoint(URL, "").http_url("x"), SAS_URL),
     (ServiceError, lambda _: remove_below(NOWHERE), "remove it by hand with haul rm -r"),
     (UsageError, lambda _: generating._specs("netcdf", ("1MB",), None, 1, 1), "use --scale"),

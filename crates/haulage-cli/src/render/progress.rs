@@ -80,10 +80,9 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     if let Some(eta) = progress.eta_ns.filter(|_| progress.listed) {
         add(6, format!("ETA {}", whole_seconds(eta)));
     }
-    add(
-        3,
-        format!("{}/{}{plus} objects", thousands(progress.objects_done), thousands(progress.objects_total)),
-    );
+    // What failed has ended, but nobody calls it done.
+    let objects_done = progress.objects_done.saturating_sub(progress.objects_failed);
+    add(3, format!("{}/{}{plus} objects", thousands(objects_done), thousands(progress.objects_total)));
     if progress.retries > 0 {
         add(2, format!("retries {}", thousands(progress.retries)));
     }
@@ -170,7 +169,7 @@ mod tests {
         let progress = Progress { listed: false, retries: 3, objects_failed: 1, ..sample() };
         assert_eq!(
             plain_line(&progress),
-            "listing…, 29 GiB of 58 GiB+, 2.5 Gbit/s, 298.0 MiB/s, 49/144+ objects, retries 3, failed 1"
+            "listing…, 29 GiB of 58 GiB+, 2.5 Gbit/s, 298.0 MiB/s, 48/144+ objects, retries 3, failed 1"
         );
     }
 

@@ -50,8 +50,9 @@ pub fn stat<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result
     Box::pin(async move {
         let Location { store, key, gate } = StoreOpener::new(options.clone())?.open(url)?;
         if key.is_empty() || key.ends_with('/') {
-            return Err(Error::new(ErrorKind::Usage, "stat", store.name(&key), "this names no object")
-                .hint("list what is there with: haul ls URL"));
+            let name = store.name(&key);
+            return Err(Error::new(ErrorKind::Usage, "stat", &*name, "this names no object")
+                .hint(format!("list what is there with: haul ls {name}")));
         }
         let name = store.name(&key);
         let looked = through!(gate, store.api(Request::Look), name, trace => store.head(&key, trace).await);

@@ -177,7 +177,9 @@ fn missed(source: &Location, wanted: Wanted, found: &Found) -> Option<Error> {
             error("nothing was compared: there is no object".to_owned(), "check the name of the source")
         }
         _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
-        _ => error("no object has this prefix".to_owned(), "list what is there with: haul ls URL")
-            .map(|error| with_glob_hint(error, &name)),
+        _ => {
+            let remedy = format!("list what is there with: haul ls {}", source.store.name(""));
+            error("no object has this prefix".to_owned(), &remedy).map(|error| with_glob_hint(error, &name))
+        }
     }
 }
