@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +72,31 @@ def test_standard_input_is_a_device(service: TableEndpoint, haul: Haul) -> None:
     assert (done["path"], done["written"]) == ("/dev/stdin", 2)
 
 
+def test_standard_input_is_a_file(service: TableEndpoint, haul: Haul, tmp_path: Path) -> None:
+    """What is kept beside a file was to be made in /dev."""
+    (tmp_path / "rows.csv").write_bytes(CSV)
+    line = ("table", "import", "/dev/stdin", at(service, fresh()), "--create", "--format", "csv", "--json")
+    done = json.loads(haul(*line, wrap=["sh", "-c", 'exec "$@" < rows.csv', "sh"]).text)
+    assert (done["path"], done["written"]) == ("/dev/stdin", 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_stays_of_a_pipe_if_the_import_is_killed(haul: Haul, tmp_path: Path, number: int) -> None:
+    """The copy of what had come stayed in the folder for temporary files."""
+    (tmp_path / "temporary").mkdir()
+    haul.env["TMPDIR"] = str(tmp_path / "temporary")
+    os.mkfifo(tmp_path / "rows.jsonl")
+    importing = haul.start("table", "import", "rows.jsonl", "az-table://rows")
+    with (tmp_path / "rows.jsonl").open("wb", buffering=0) as pipe:
+        pipe.write(ROWS)
+        deadline = time.monotonic() + 30
+        while not [*tmp_path.glob("temporary/haul-table-*/rows.jsonl")] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        importing.send_signal(number)
+        assert importing.wait(30) == 130
+    assert not [*(tmp_path / "temporary").iterdir()]
+
+
 def test_calls_take_pipes_too(service: TableEndpoint, tmp_path: Path) -> None:
     with pipe(tmp_path / "rows.jsonl", ROWS + b'{"x": 3}\n') as name:
         done = import_table(name, at(service, fresh()), create=True)
@@ -104,6 +131,7 @@ def test_a_pipe_that_cannot_be_kept(tmp_path: Path) -> None:
         copied(tmp_path / "rows.csv", broken)
     assert away.value.hint == "check what writes to it"
     assert beside(Path("/dev/stdin")) == Path()
+    assert beside(Path("/dev/shm/rows.csv")) == Path("/dev/shm")
     assert beside(tmp_path / "pipe") == tmp_path
 
 

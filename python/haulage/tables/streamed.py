@@ -16,12 +16,15 @@ from haulage.tables.unreadable import unreadable
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether this is a pipe or a device; ``False`` if there is nothing of this name."""
+    """Return whether this is a pipe or a device; ``False`` if there is nothing of this name.
+
+    A file that is ``/dev/stdin`` counts too: nothing can be kept beside a name in ``/dev``.
+    """
     try:
         mode = path.stat().st_mode
     except OSError:
         return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return not stat.S_ISDIR(mode) and (not stat.S_ISREG(mode) or _is_in_dev(path))
 
 
 @contextmanager
@@ -61,4 +64,10 @@ def copied(path: Path, folder: Path) -> Path:
 
 def beside(path: Path) -> Path:
     """Return the folder for files that belong to a source: its own, and for one in /dev the current one."""
-    return Path() if os.path.abspath(path).startswith(("/dev/", "/proc/")) else path.parent  # noqa: PTH100
+    return Path() if _is_in_dev(path) else path.parent
+
+
+def _is_in_dev(path: Path) -> bool:
+    """Return whether a name stands where nobody keeps files, as ``/dev/shm`` does."""
+    name = os.path.abspath(path)  # noqa: PTH100
+    return name.startswith(("/dev/", "/proc/")) and not name.startswith("/dev/shm/")

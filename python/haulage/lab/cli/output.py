@@ -1,11 +1,10 @@
-"""What all commands share: options, talk on standard error, progress, and being interrupted."""
+"""What all commands share: options, talk on standard error, and progress."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
@@ -68,18 +67,3 @@ def progress_of(how: str, quiet: bool) -> AbstractContextManager[Callable[[RunPr
     from haulage.lab.progress import Show
 
     return Show(STDERR, "none" if quiet else how)
-
-
-@contextmanager
-def interrupted_by_term() -> Iterator[None]:
-    """Treat a polite kill as Ctrl-C, so that children end and what is finished is kept."""
-
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {name: signal.signal(name, interrupt) for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
 from haulage.commands.grammar import PROGRESS, command, with_options
+from haulage.commands.running import interrupted_by_term
 from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
 from haulage.errors import UsageError
 from haulage.tables.moving import files, operations
@@ -312,17 +313,25 @@ def import_(path: str, table: str, **given: Any) -> int:
     """
     named = files.readable(path, given["format"])
     # It is looked at several times: for its keys, for its rows, and for what was left out.
-    with kept(named) as file, called(file, named):
+    with interrupted_by_term(), kept(named) as file, called(file, named):
         if file != named and given["dead_letters"] is None:
             given["dead_letters"] = str(beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl")
-        return _import(path, str(file), table, given)
+        return _import(path, str(file), table, given, again=file == named)
 
 
-def _import(path: str, file: str, table: str, given: dict[str, Any]) -> int:
-    """Write the rows of a file, which is that of the path or holds what came from there."""
+def _import(path: str, file: str, table: str, given: dict[str, Any], *, again: bool) -> int:
+    """Write the rows of a file, which is that of the path or holds what came from there.
+
+    Args:
+        path: As it was given.
+        file: Where the rows are.
+        table: Where they go.
+        given: The options.
+        again: Whether the path can be read once more.
+    """
     partition_key, row_key = given["partition_key"], given["row_key"]
     if partition_key is None and row_key is None:
-        partition_key, row_key = _chosen(file, given, again=file == path)
+        partition_key, row_key = _chosen(file, given, again=again)
     excluded = [name.strip() for names in given["exclude"] for name in names.split(",") if name.strip()]
     with _shown("import", given) as progress:
         done = operations.import_table(
@@ -424,9 +433,10 @@ def restore(path: str, table: str, **given: Any) -> int:
     """
     options, path = reached(given), operations.behind_receipt(path)
     named = files.readable(path)
-    with kept(named) as kept_file, called(kept_file, named):
+    with interrupted_by_term(), kept(named) as kept_file, called(kept_file, named):
         file = str(kept_file)
-        letters = beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl" if file != path else None
+        streamed = kept_file != named
+        letters = beside(named) / f"{named.name}.{name_of(table)}.refused.jsonl" if streamed else None
         with _shown("restore", given) as progress:
             done = operations.import_table(
                 file, table, create=True, dead_letters=letters, on_progress=progress, **options
@@ -448,7 +458,8 @@ def restore(path: str, table: str, **given: Any) -> int:
 @_reach
 def verify(first: str, second: str, **given: Any) -> int:
     """Compare FIRST and SECOND row by row: tables, files of their rows, or receipts of backups."""
-    found = operations.verify(first, second, **reached(given))
+    with interrupted_by_term():
+        found = operations.verify(first, second, **reached(given))
     code = _tell_comparison(found, (first, second), given["as_json"])
     sys.stdout.flush()
     return code

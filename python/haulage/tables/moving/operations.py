@@ -261,9 +261,14 @@ def verify(first: str, second: str, **options: Unpack[StoreOptions]) -> Compared
 
 def _kept(name: str, streams: ExitStack) -> str:
     """Return the name of a file with what a pipe delivers; any other name as it is."""
-    if name.lower().startswith(_TABLES) or not is_stream(local_path("verify", name, reads=True)):
+    if name.lower().startswith(_TABLES):
         return name
-    return str(streams.enter_context(kept(Path(name))))
+    named = local_path("verify", name, reads=True)
+    if not is_stream(named):
+        return name
+    file = streams.enter_context(kept(named))
+    streams.enter_context(called(file, named))
+    return str(file)
 
 
 def _verify(first: str, second: str, options: StoreOptions) -> Compared:
