@@ -172,7 +172,7 @@ def test_an_index_that_makes_no_sense_is_not_believed(tmp_path: Path) -> None:
             for key, value in (
                 ("shape", ["4", 7, 5]), ("shape", [4, 7]), ("shape", [-4, 7, 5]), ("dtype", "O"),
                 ("dtype", "|V8"), ("kind", "code"), ("path", "other"), ("attributes", []),
-                ("fill", "many"), ("dims", [1, 2, 3]),
+                ("fill", "many"), ("fill", 2**70), ("dims", [1, 2, 3]),
                 ("layout", {"is": "chunked", "chunk": [0, 1, 1], "filters": [], "tree": None}),
                 ("layout", {"is": "chunked", "chunk": [1, 1], "filters": [], "tree": None}),
                 ("layout", {"is": "strided", "offset": "1", "record_stride": None}),

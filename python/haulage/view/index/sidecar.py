@@ -124,7 +124,7 @@ def _checked(index: Index) -> Index:
             and (dtype.kind in "iuf" if one.kind == "number" else True)
             and (dtype.kind == "S" if one.kind == "text" else True)
             and (one.why_not is None or isinstance(one.why_not, str))
-            and (one.fill is None or isinstance(one.fill, (int, float)))
+            and (one.fill is None or _holds(dtype, one.fill))
         )
         match one.layout:
             case Chunked(chunk, filters, tree):
@@ -145,6 +145,14 @@ def _checked(index: Index) -> Index:
     for attributes in (index.attributes, index.groups, index.left_out):
         _plain(attributes, None)
     return index
+
+
+def _holds(dtype: np.dtype[Any], value: Any) -> bool:
+    """Return whether this is a number, and for whole numbers one that the type has."""
+    if dtype.kind not in "iu":
+        return isinstance(value, (int, float))
+    limits = np.iinfo(dtype)
+    return type(value) is int and int(limits.min) <= value <= int(limits.max)
 
 
 def _plain(values: Any, kind: type[Any] | None) -> None:
