@@ -161,6 +161,12 @@ def test_places_take_the_part_of_nodes_and_files_with_a_link_stay_out() -> None:
             {},
             "give a target of http, or the place as NAME=https://HOST of another way in",
         ),
+        (
+            "a=http://10.0.0.5:8080",
+            "https://a.blob.core.windows.net/c?sig=x",
+            {},
+            "use https, or --insecure-http if you trust the network",
+        ),
     ],
 )
 def test_a_place_that_cannot_be_is_refused(
@@ -225,6 +231,9 @@ def test_a_proxy_carries_what_a_place_sends(tmp_path: Path, proxy: tuple[str, li
 
 
 def test_another_way_in_replaces_scheme_and_host_alone() -> None:
-    with Endpoints(parse_target("https://a.blob.core.windows.net/c?sig=x"), "run") as endpoints:
+    url = "https://a.blob.core.windows.net/c?sig=x"
+    with Endpoints(parse_target(url), "run") as endpoints, pytest.raises(UsageError):
+        endpoints.get(store="", via="http://10.0.0.5:8080")
+    with Endpoints(parse_target(url, insecure_http=True), "run") as endpoints:
         endpoint = endpoints.get(store="", via="http://10.0.0.5:8080")
         assert endpoint.url("blob") == "http://10.0.0.5:8080/c/run/blob?sig=x"

@@ -16,8 +16,8 @@ _SECRET = ("--proxy", "--token")
 #: Commands that also start other tools, which learn from the environment how to reach a service.
 _OF_RUNS = ("haul lab run", "haul lab rerun")
 #: Who stands before the host of a URL, and what may be the signature of a SAS: as the engine redacts them.
-#: Before the host of abfss:// stands a container.
-_USER = re.compile(r"(://)(?!(?<=abfss://)[A-Za-z0-9-]*@)(?!(?<=abfs://)[A-Za-z0-9-]*@)[^/\s]*@")
+#: Before the host of abfss:// stands a container, and a URL where a path belongs has lost a slash.
+_USER = re.compile(r"(://|https?:/)(?!(?<=abfss://)[A-Za-z0-9-]*@)(?!(?<=abfs://)[A-Za-z0-9-]*@)[^/\s]*@")
 _SIGNATURE = re.compile(r"(sig=)[A-Za-z0-9%+/=\-_.~]*", re.IGNORECASE)
 #: What to do in those in place of an option.
 _INSTEAD = {
@@ -96,6 +96,9 @@ def public(word: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return text without passwords in URLs and signatures: people paste URLs where they do not belong.
+
+    >>> without_secrets("https:/me:pw@host/a: no such file")
+    'https:/REDACTED@host/a: no such file'
 
     >>> without_secrets("http://me:pw@host/a@b, ?sv=1&sig=AAAA&sp=r, abfss://c@host/a")
     'http://REDACTED@host/a@b, ?sv=1&sig=REDACTED&sp=r, abfss://c@host/a'

@@ -13,7 +13,7 @@ from haulage.errors import UsageError
 from haulage.lab.link import parse_link
 from haulage.lab.plan import Node, Plan
 from haulage.lab.relay import NETNS, PROXY
-from haulage.lab.target import Target
+from haulage.lab.target import Target, need_privacy
 
 #: What a link's specification may go on with after a comma.
 _OF_LINKS = ("rtt", "conn", "total", "at", "jitter", "loss", "wan", "lan")
@@ -76,6 +76,8 @@ def _place(word: str, plan: Plan, target: Target) -> Node:
     else:
         parse_link(way)
         place = Node(name=name, link=way)
+    if place.via and place.via.startswith("http://") and not target.insecure_http:
+        need_privacy(place.via)
     if place.link and not target.emulated:
         raise UsageError(
             "read places",

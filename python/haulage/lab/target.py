@@ -95,7 +95,7 @@ def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False
                 "read target", text.split("?")[0], "faults are for emulated endpoints", "leave them out"
             )
         if not insecure_http:
-            _need_privacy(text)
+            need_privacy(text)
         return Target(text.split("?")[0], text, None, None, insecure_http)
     raise UsageError(
         "read target",
@@ -106,8 +106,12 @@ def parse_target(text: str, *, faults: str = "none", insecure_http: bool = False
     )
 
 
-def _need_privacy(url: str) -> None:
-    """Raise for plain http to another machine. The engine refuses it too, but the other movers do not."""
+def need_privacy(url: str) -> None:
+    """Raise for plain http to another machine. The engine refuses it too, but the other movers do not.
+
+    Raises:
+        UsageError: It is that, or no URL.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -215,6 +219,8 @@ class Endpoints:
         if via is None:
             return found
         if via.startswith(("http://", "https://")):
+            if not self._target.insecure_http:
+                need_privacy(via)
             return found.at(via)
         return self.by_way(found, via)
 
