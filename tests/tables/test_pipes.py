@@ -80,20 +80,27 @@ def test_standard_input_is_a_file(service: TableEndpoint, haul: Haul, tmp_path: 
     assert (done["path"], done["written"]) == ("/dev/stdin", 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_nothing_stays_of_a_pipe_if_the_import_is_killed(haul: Haul, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("import rows.jsonl az-table://rows", signal.SIGTERM),
+        ("import rows.jsonl az-table://rows", signal.SIGHUP),
+        ("plan rows.jsonl", signal.SIGTERM),
+    ],
+)
+def test_nothing_stays_of_a_pipe_after_a_kill(haul: Haul, tmp_path: Path, line: str, number: int) -> None:
     """The copy of what had come stayed in the folder for temporary files."""
     (tmp_path / "temporary").mkdir()
     haul.env["TMPDIR"] = str(tmp_path / "temporary")
     os.mkfifo(tmp_path / "rows.jsonl")
-    importing = haul.start("table", "import", "rows.jsonl", "az-table://rows")
+    reading = haul.start("table", *line.split())
     with (tmp_path / "rows.jsonl").open("wb", buffering=0) as pipe:
         pipe.write(ROWS)
         deadline = time.monotonic() + 30
-        while not [*tmp_path.glob("temporary/haul-table-*/rows.jsonl")] and time.monotonic() < deadline:
+        while not [*tmp_path.glob("temporary/**/rows.jsonl")] and time.monotonic() < deadline:
             time.sleep(0.02)
-        importing.send_signal(number)
-        assert importing.wait(30) == 130
+        reading.send_signal(number)
+        assert reading.wait(30) == 130
     assert not [*(tmp_path / "temporary").iterdir()]
 
 

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from haulage.commands.grammar import QUIET, command
+from haulage.commands.running import interrupted_by_term
 from haulage.errors import UsageError
 from haulage.tables.plan.plotting import plot
 from haulage.tables.plan.proposing import propose
@@ -111,16 +112,17 @@ def plan(
         hint = "name both --partition-key and --row-key, or neither"
         raise UsageError("parse", "arguments", "one key without the other", hint)
     keys = None if partition_key is None or row_key is None else (partition_key, row_key)
-    found = propose(
-        files[0] if len(files) == 1 else files,
-        queries,
-        keys=keys,
-        top=top,
-        sample_rows=sample,
-        draws=draws,
-        seed=seed,
-        memory=memory,
-    )
+    with interrupted_by_term():
+        found = propose(
+            files[0] if len(files) == 1 else files,
+            queries,
+            keys=keys,
+            top=top,
+            sample_rows=sample,
+            draws=draws,
+            seed=seed,
+            memory=memory,
+        )
     if plot_file is not None:
         plot(found, Path(plot_file))
     if as_lines:
