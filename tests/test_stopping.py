@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -101,3 +102,28 @@ sys.argv = ["haul", "doctor"]
 sys.exit(main())"""
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (130, "haul: interrupted\n")
+
+
+def test_a_signal_that_comes_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
+    """The command said that it was interrupted, and its last line that it was not."""
+    (tmp_path / "from").mkdir()
+    for number in range(400):
+        (tmp_path / "from" / f"{number:03}").write_bytes(b"same")
+    process = subprocess.Popen(
+        [str(HAUL), "cp", "from", "to", "--json", "--receipt", "receipt"],
+        cwd=tmp_path,
+        env=clean_environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    # Nobody reads what it says, so it is there still when all is done.
+    while not (tmp_path / "receipt").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate(timeout=60)
+    summary = json.loads(stdout.splitlines()[-1])
+    assert (summary["event"], summary["objects_done"]) == ("summary", 400)
+    assert (process.returncode, summary["exit_code"]) == (0, 0), stderr
+    assert b"interrupted" not in stderr

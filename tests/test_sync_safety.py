@@ -256,3 +256,36 @@ def test_what_the_filters_leave_out_stays_on_both_sides(haul: Haul, emulator: En
     }
     haul("sync", "here", there.az(), "--files-from", "names")
     assert there.contents()["a"] == b"1"
+
+
+@pytest.mark.parametrize(
+    ("store", "parts", "api"), [("azure", 4, "PutBlock"), ("s3", 1, "UploadPart")], ids=["azure", "s3"]
+)
+def test_what_somebody_writes_meanwhile_is_not_deleted(
+    haul: Haul, emulator: Endpoint, store: str, parts: int, api: str
+) -> None:
+    """What only the destination had was deleted also if somebody had replaced it since, with exit code 0."""
+    there = place(store, emulator.container(), haul.folder, "there")
+    haul("cp", fill(haul.folder / "old", {"extra": b"old", "gone": b"old"}), there)
+    fill(haul.folder / "newer", {"extra": b"newer"})
+    fill(haul.folder / "src", {})
+    trees.random_file(haul.folder / "src/big", 16 << 20)
+    line = (
+        "sync",
+        "src",
+        there,
+        "--delete",
+        "--cap",
+        "40mbit",
+        "--block-size",
+        "5MiB" if parts == 1 else "1MiB",
+    )
+    code, said = haul.after_requests(
+        parts, api, lambda _: haul("cp", "newer", there, "--overwrite", "always"), *line, "--json"
+    )
+    events = [json.loads(text) for text in said.splitlines()]
+    (failed,) = [event["failure"] for event in events if event["event"] == "object" and event.get("failure")]
+    assert (code, failed["kind"]) == (6, "source_changed")
+    assert "changed since it was listed" in failed["cause"]
+    found = contents(haul, there)
+    assert (found.pop("extra"), found.keys()) == (b"newer", {"big"})

@@ -135,6 +135,17 @@ def test_what_was_exported_comes_back(own: TableEndpoint, tmp_path: Path, end: s
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+def test_more_rows_than_a_page_has_are_compared(own: TableEndpoint, tmp_path: Path) -> None:
+    """An Arrow file, which has more rows in one piece than are compared at once, was refused."""
+    table, rows = fresh(), 12_000
+    put(own, table, ({"PartitionKey": "p", "RowKey": f"{n:05}", "n": n} for n in range(rows)), tmp_path)
+    paths = [tmp_path / f"rows.{end}" for end in ("arrow", "parquet", "jsonl")]
+    for path in paths:
+        export_table(at(own, table), path)
+        assert verify(str(path), at(own, table)).equal == rows
+        assert verify(str(paths[0]), str(path)).same
+
+
 def test_one_changed_cell_is_found_and_rows_that_are_not_on_both_sides(
     own: TableEndpoint, tmp_path: Path
 ) -> None:

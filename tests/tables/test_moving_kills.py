@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import time
@@ -138,6 +139,32 @@ def test_an_import_into_a_table_that_was_removed_begins_anew(
     assert (imported.resumed_from, imported.refused) == (0, ROWS // 1000)
     assert verify(filled, table).same
     assert len(letters.read_text().splitlines()) == ROWS // 1000
+
+
+def test_an_import_of_a_file_that_another_one_has_replaced_begins_anew(
+    emulated: haulage.Emulator, source: Path, tmp_path: Path
+) -> None:
+    """One of the same size and time, as `cp -p` leaves it, was gone on with: rows of two files."""
+    service, name = TableEndpoint("emulator", emulated.endpoint), fresh()
+    table, mine, other = at(service, name), tmp_path / "rows.jsonl", tmp_path / "other.jsonl"
+    text = source.read_text()
+    mine.write_text(text)
+    kept = mine.with_name(f"{mine.name}.{name}.haul-import")
+    letters = tmp_path / "letters.jsonl"
+    command = [str(HAUL), "table", "import", str(mine), table, "--create", "--dead-letters", str(letters)]
+    with subprocess.Popen([*command, "--quiet"], env=clean_environment(tmp_path)) as process:
+        while not kept.exists() or json.loads(kept.read_bytes())["done"] < 1000:
+            assert process.poll() is None, "it was done before it was killed"
+            time.sleep(0.01)
+        process.kill()
+    other.write_text(text.replace("row ", "new "))
+    found = mine.stat()
+    os.utime(other, ns=(found.st_atime_ns, found.st_mtime_ns))
+    other.replace(mine)
+    again = import_table(mine, table, create=True, dead_letters=tmp_path / "others.jsonl")
+    assert (again.resumed_from, again.refused) == (0, ROWS // 1000)
+    rows = service.service.get_table_client(name).list_entities(select="text")
+    assert {row["text"][:4] for row in rows} == {"new "}
 
 
 def killed_on_the_way(table: str, path: Path) -> Path:

@@ -86,21 +86,25 @@ def test_standard_input_is_a_file(service: TableEndpoint, haul: Haul, tmp_path: 
         ("import rows.jsonl az-table://rows", signal.SIGTERM),
         ("import rows.jsonl az-table://rows", signal.SIGHUP),
         ("plan rows.jsonl", signal.SIGTERM),
+        ("import rows.jsonl az-table://rows", signal.SIGINT),
     ],
 )
 def test_nothing_stays_of_a_pipe_after_a_kill(haul: Haul, tmp_path: Path, line: str, number: int) -> None:
-    """The copy of what had come stayed in the folder for temporary files."""
+    """The copy of what had come stayed in the folder for temporary files, and no program was told."""
     (tmp_path / "temporary").mkdir()
     haul.env["TMPDIR"] = str(tmp_path / "temporary")
     os.mkfifo(tmp_path / "rows.jsonl")
-    reading = haul.start("table", *line.split())
+    reading = haul.start("table", *line.split(), "--json")
     with (tmp_path / "rows.jsonl").open("wb", buffering=0) as pipe:
         pipe.write(ROWS)
         deadline = time.monotonic() + 30
         while not [*tmp_path.glob("temporary/**/rows.jsonl")] and time.monotonic() < deadline:
             time.sleep(0.02)
         reading.send_signal(number)
-        assert reading.wait(30) == 130
+        said, _ = reading.communicate(timeout=30)
+    assert reading.returncode == 130
+    (told,) = [json.loads(text) for text in said.splitlines()]
+    assert (told["event"], told["kind"], told["exit_code"]) == ("error", "cancelled", 130)
     assert not [*(tmp_path / "temporary").iterdir()]
 
 

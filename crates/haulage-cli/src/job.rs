@@ -92,6 +92,12 @@ impl About {
     }
 }
 
+/// Whether a job to which a signal came may have ended for it: if not, all was done by then.
+fn may_be_cut_short(summary: &Summary) -> bool {
+    const UNKNOWN: [u8; 2] = [ErrorKind::Integrity.exit_code(), ErrorKind::SourceChanged.exit_code()];
+    summary.exit_code == INTERRUPTED || UNKNOWN.contains(&summary.exit_code)
+}
+
 async fn drive(
     start: impl FnOnce(bool) -> Result<JobHandle, Error>,
     mut sink: Sink,
@@ -119,7 +125,7 @@ async fn drive(
         Ok(summary) => Some(summary),
     };
     sink.flush();
-    if interrupted {
+    if interrupted && summary.as_ref().is_none_or(may_be_cut_short) {
         let done = summary.map_or(objects_done, |summary| summary.objects_done);
         output::say(render::interrupted_line(done, about.resumes));
         return Ok(INTERRUPTED);

@@ -125,11 +125,16 @@ def _see_list(command: str) -> str:
 
 def report(error: HaulageError, arguments: Sequence[str]) -> int:
     """Say a failure on standard error, and with ``--json`` to programs; return the exit code."""
+    tell(error, arguments)
+    say(without_secrets(str(error)))
+    return error.exit_code
+
+
+def tell(error: HaulageError, arguments: Sequence[str]) -> None:
+    """Say a failure to programs, where ``--json`` is among the arguments."""
     words = list(arguments)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps(as_line(error)), flush=True)  # noqa: T201
-    say(without_secrets(str(error)))
-    return error.exit_code
 
 
 def as_line(error: HaulageError) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from haulage.commands import grammar, mistakes
-from haulage.errors import HaulageError, UsageError
+from haulage.errors import CancelledError, HaulageError, UsageError
 
 
 def run(
@@ -43,6 +43,7 @@ def run(
     except click.ClickException as error:
         return mistakes.report(grammar.explain(error, path), arguments)
     except (KeyboardInterrupt, click.Abort):
+        mistakes.tell(CancelledError(name, "", interrupted), arguments)
         mistakes.say(interrupted)
         return 130
     except ModuleNotFoundError as error:

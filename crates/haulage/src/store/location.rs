@@ -167,9 +167,11 @@ impl StoreOpener {
         let location = self.open(url)?;
         if location.key.is_empty() || location.key.ends_with('/') {
             let name = location.store.name(&location.key);
-            return Err(Error::new(ErrorKind::Usage, operation, &*name, "this names no object").hint(format!(
-                "write the name of the object after the last /; list what is there with: haul ls {name}"
-            )));
+            return Err(Error::new(ErrorKind::Usage, operation, &*name, "this names no object").hint(
+                format!(
+                    "write the name of the object after the last /; list what is there with: haul ls {name}"
+                ),
+            ));
         }
         Ok(location)
     }

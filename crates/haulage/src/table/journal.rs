@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -23,6 +24,11 @@ pub(super) struct Subject {
     pub(super) source: String,
     size: u64,
     modified_ns: u128,
+    /// Another file may have taken its name and its times; what was kept before these were is of another.
+    #[serde(default)]
+    inode: u64,
+    #[serde(default)]
+    changed_ns: i128,
     pub(super) table: String,
     /// Mode, templates and what is left out.
     pub(super) how: Vec<String>,
@@ -38,14 +44,17 @@ impl Subject {
             source: source.display().to_string(),
             size: found.len(),
             modified_ns: modified.unwrap_or_default().as_nanos(),
+            inode: found.ino(),
+            changed_ns: i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec()),
             table,
             how,
         })
     }
 
-    /// Whether the source is still the file that it was.
+    /// Whether the source is still what it was: it may have got another name or other rights meanwhile.
     pub(super) fn still(&self, source: &Path) -> bool {
-        Self::of(source, self.table.clone(), self.how.clone()).is_ok_and(|now| now == *self)
+        let now = Self::of(source, self.table.clone(), self.how.clone());
+        now.is_ok_and(|now| (now.size, now.modified_ns) == (self.size, self.modified_ns))
     }
 }
 

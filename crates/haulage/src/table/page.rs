@@ -25,7 +25,7 @@ const COLUMNS_MAX: usize = 12_000;
 const ROWS_MAX: usize = 10_000;
 
 /// Rows times columns: a column takes memory for all rows, whether they have a value or not.
-const CELLS_MAX: usize = 4 << 20;
+pub(super) const CELLS_MAX: usize = 4 << 20;
 
 /// Rows in columns, one for each name and type.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::cell::can_be_stored;
 use super::column::ColumnName;
 use super::kind::{Kind, METADATA};
-use super::page::Rows;
+use super::page::{CELLS_MAX, Rows};
 use super::sink::Format;
 use super::written::Row;
 use crate::error::{Error, ErrorKind, Result};
@@ -35,6 +35,8 @@ pub(super) struct RowsIn {
     name: String,
     /// The number of the next row.
     number: u64,
+    /// What was read and is too much for one page.
+    left: Option<RecordBatch>,
 }
 
 enum Reader {
@@ -101,7 +103,7 @@ impl RowsIn {
             Format::Json => Reader::Json(BufReader::with_capacity(1 << 20, file)),
             Format::Csv => return Err(wrong("CSV says no types".to_owned())),
         };
-        Ok(Self { reader, name, number: 0 })
+        Ok(Self { reader, name, number: 0, left: None })
     }
 
     /// All rows before this one were read.
@@ -121,15 +123,20 @@ impl RowsIn {
 
     /// The next rows; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Read>> {
-        let batch = match &mut self.reader {
-            Reader::Parquet(reader) => reader.next(),
-            Reader::Arrow(reader) => reader.next(),
-            Reader::Json(_) => return self.lines(),
+        let batch = match (self.left.take(), &mut self.reader) {
+            (Some(left), _) => Some(Ok(left)),
+            (None, Reader::Parquet(reader)) => reader.next().map(|batch| batch.and_then(written_out)),
+            (None, Reader::Arrow(reader)) => reader.next().map(|batch| batch.and_then(written_out)),
+            (None, Reader::Json(_)) => return self.lines(),
         };
-        let batch = batch.map(|batch| batch.and_then(written_out)).transpose();
-        let Some(batch) = batch.map_err(|error| odd(&self.name, error))? else {
+        let Some(mut batch) = batch.transpose().map_err(|error| odd(&self.name, error))? else {
             return Ok(None);
         };
+        let most = (CELLS_MAX / batch.num_columns().max(1)).clamp(1, ROWS);
+        if batch.num_rows() > most {
+            self.left = Some(batch.slice(most, batch.num_rows() - most));
+            batch = batch.slice(0, most);
+        }
         let first = self.number;
         self.number += batch.num_rows() as u64;
         Ok(Some(Read { first, batch, numbers: None, unread: Vec::new() }))

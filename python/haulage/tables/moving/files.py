@@ -155,7 +155,7 @@ def from_csv(path: Path, templates: Sequence[str | None] = ()) -> Path:
 
     beside = path.with_name(f".{path.name}{TYPED}")
     found = path.stat()
-    made_of = json.dumps([_RULES, found.st_size, *templates])
+    made_of = json.dumps([_RULES, found.st_size, found.st_ino, found.st_ctime_ns, *templates])
     # The same file again: an import that goes on must find what it had. One that was put in its place may be
     # older than what was made of it, and other templates ask for other types.
     if _is_of(beside, found.st_mtime_ns, made_of):

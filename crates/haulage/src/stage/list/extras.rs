@@ -37,7 +37,7 @@ pub(crate) struct Extras {
     /// The container or folder, and the prefix below which they are.
     pub(crate) place: Location,
     pub(crate) names: Spool,
-    /// The version of each, where it costs nothing to delete no other.
+    /// The version of each, where they are to be deleted: no other is.
     pub(crate) versions: Option<Spool>,
     /// How many objects take part at the destination, these among them.
     pub(crate) all: u64,

@@ -33,8 +33,8 @@ impl Listing {
         let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
         let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
-        // A file that is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
-        let by_version = wanted != Wanted::Told && destination.store.capabilities().folders;
+        // What is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
+        let by_version = wanted != Wanted::Told;
         let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone(), by_version);
         let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
         while let Some(page) = pages.next().await? {

@@ -61,6 +61,9 @@ use settings::Settings;
 /// The service computes the checksum of a range up to this length only.
 const RANGE_CHECKSUM_MAX: u64 = 4 << 20;
 
+/// The longest name of a blob, in characters.
+const NAME_MAX: usize = 1024;
+
 /// Put Blob takes 5,000 MiB, Put Block 4,000 MiB, a list 50,000 blocks (versions since 2019-12-12).
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     put_max: 5_000 << 20,
@@ -223,6 +226,8 @@ impl AzureStore {
             Some("Azure takes a backslash in a name for a slash")
         } else if key.split('/').any(|segment| segment.ends_with('.')) {
             Some("Azure may leave out a dot at the end of a name, or before a slash")
+        } else if key.len() > NAME_MAX && key.chars().count() > NAME_MAX {
+            Some("Azure takes no name of more than 1,024 characters")
         } else {
             None
         };
