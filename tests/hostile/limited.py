@@ -9,6 +9,7 @@ for a processor does not count, up to `MOST` times as long: a busy machine is no
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -59,7 +60,9 @@ def main() -> int:
         if left > 0:
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
         else:
-            os.kill(child, signal.SIGKILL)
+            # It may have ended just now.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
