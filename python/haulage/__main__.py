@@ -6,8 +6,6 @@ Imports nothing but the engine unless asked to, so that the command starts as qu
 import sys
 from collections.abc import Sequence
 
-from haulage.commands.leading import leading, not_again, without_verbose
-
 #: Commands whose packages are extras.
 _PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
 
@@ -19,17 +17,20 @@ def main() -> int:
         The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
-    led, arguments = leading(sys.argv[1:])
-    if arguments and arguments[0] in _PYTHON:
-        # What all commands take may stand before the name, too. None of these has another option -v.
-        before, verbose = without_verbose(led)
-        options, more = without_verbose(arguments[1:])
-        try:
-            return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
-        except KeyboardInterrupt:
-            # While its packages are loaded, which takes a second; afterwards each command says so in its way.
-            print("haul: interrupted", file=sys.stderr)  # noqa: T201
-            return 130
+    if any(word in _PYTHON for word in sys.argv[1:]):
+        from haulage.commands.leading import leading, not_again, without_verbose
+
+        led, arguments = leading(sys.argv[1:])
+        if arguments and arguments[0] in _PYTHON:
+            # What all commands take may stand before the name, too. None of these has another option -v.
+            before, verbose = without_verbose(led)
+            options, more = without_verbose(arguments[1:])
+            try:
+                return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
+            except KeyboardInterrupt:
+                # While its packages are loaded, which takes a second; afterwards each command says so itself.
+                print("haul: interrupted", file=sys.stderr)  # noqa: T201
+                return 130
     try:
         from haulage._engine import main as run
     except KeyboardInterrupt:
