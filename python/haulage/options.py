@@ -73,6 +73,22 @@ class StoreOptions(TypedDict, total=False):
     session: Session | None
 
 
+#: Those of :class:`StoreOptions` that commands and file systems take: neither secrets nor sessions.
+REACH = (
+    "endpoint",
+    "region",
+    "addressing",
+    "unsigned",
+    "requester_pays",
+    "insecure_http",
+    "proxy",
+    "bind",
+    "ca",
+    "stall_timeout",
+    "cap",
+)
+
+
 class Options(StoreOptions, total=False):
     """Options for copying, in addition to :class:`StoreOptions`. Sizes need a unit: ``"8MiB"``, not ``8``.
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from haulage.commands.grammar import with_options
-
-if TYPE_CHECKING:
-    from haulage.options import StoreOptions
+from haulage.options import REACH, StoreOptions
 
 ENDPOINT = click.option("--endpoint", metavar="URL", help="The service of az:// or s3://.")
 INSECURE_HTTP = click.option("--insecure-http", is_flag=True, help="Allow plain http to other machines.")
@@ -51,25 +49,11 @@ store_options = with_options(
     CAP,
 )
 
-_NAMES = (
-    "endpoint",
-    "region",
-    "addressing",
-    "unsigned",
-    "requester_pays",
-    "insecure_http",
-    "proxy",
-    "bind",
-    "ca",
-    "stall_timeout",
-    "cap",
-)
-
 
 def reached(given: Mapping[str, Any]) -> StoreOptions:
     """Return what a command was given of these as a call takes it; what was left out is not in it."""
     options: StoreOptions = {}
-    for name in _NAMES:
+    for name in REACH:
         if given.get(name) not in (None, False):
             options[name] = given[name]  # type: ignore[literal-required]
     return options

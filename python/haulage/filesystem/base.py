@@ -29,6 +29,7 @@ from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewher
 from haulage.filesystem.window import Cache, Window
 from haulage.filesystem.wrapped import PackedFile, TextFile
 from haulage.objects import open as open_object
+from haulage.options import REACH
 from haulage.session import Credential, Session
 
 P = ParamSpec("P")
@@ -287,22 +288,6 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
         if "b" not in mode or kwargs.get("compression"):
             raise refuse_mode(mode)
         return AsyncFile(await self._call(self._open, path, mode), self._call)
-
-
-#: The options of :class:`~haulage.transfer.StoreOptions` that a file system takes.
-REACH = (
-    "endpoint",
-    "region",
-    "addressing",
-    "unsigned",
-    "requester_pays",
-    "insecure_http",
-    "proxy",
-    "bind",
-    "ca",
-    "stall_timeout",
-    "cap",
-)
 
 
 class AzureFileSystem(HaulageFileSystem):
