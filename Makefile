@@ -135,6 +135,10 @@ test-quiet: build peers
 	cargo test --quiet $(RUST_TESTS) --tests -- --ignored --test-threads 1 quiet::
 	$(PYTHON) scripts/once_more.py $(BIN)/pytest -m quiet
 
+# After a change of what people read: tests/sentences.json anew, for ARGS=tests/test_NAME.py or for all.
+sentences: build peers
+	HAUL_SENTENCES=write $(BIN)/pytest -p no:cacheprovider $(ARGS)
+
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
 test-hostile: build
 	$(PYTHON) scripts/once_more.py $(CONTAINED) tests/hostile $(ARGS)
@@ -154,8 +158,8 @@ peers-suites: build
 
 # Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
 must-show: build peers
-	$(BIN)/pytest -m campaign
-	$(CONTAINED) -m campaign tests/hostile
+	$(BIN)/pytest -m long
+	$(CONTAINED) -m long tests/hostile
 
 # For a machine that has some hours, such as each night; needs root. What is built for users is built and tried here.
 long:

@@ -15,7 +15,9 @@ import endpoints
 import haulage
 import trees
 from command import Haul, kill_started
+from costs import pytest_fixture_setup, pytest_runtest_call, pytest_runtest_logstart  # noqa: F401  hooks
 from endpoints import Container, Endpoint, S3Endpoint, TableEndpoint
+from sentences import sentence  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes minutes or needs a machine of its own, unless it is asked for by mark."""
-    for mark in ("campaign", "clusters", "packages"):
+    for mark in ("long", "clusters", "packages"):
         if mark in config.getoption("-m"):
             continue
         left_out = [item for item in items if item.get_closest_marker(mark)]
@@ -31,7 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
     for item in items:
         # A hundred trials take longer than what bounds all others.
-        if item.get_closest_marker("campaign") and not item.get_closest_marker("timeout"):
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))
 
 

@@ -24,7 +24,7 @@ import trees
 from command import HAUL, Haul, clean_environment
 from endpoints import Endpoint, S3Endpoint
 
-pytestmark = [pytest.mark.campaign, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]
 
 KIB, MIB = 1 << 10, 1 << 20
 #: 2 GiB: what takes hundreds of parts, what takes a few, what takes one request, and nothing.

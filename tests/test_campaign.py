@@ -14,7 +14,7 @@ from command import Haul
 from conftest import StartEmulator
 from endpoints import Container, Endpoint
 
-pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def flip_a_byte(path: Path, offset: int) -> None:

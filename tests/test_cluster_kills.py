@@ -1,6 +1,6 @@
 """Nodes that are killed at random moments: a hundred trials, each from its seed.
 
-pytest -m campaign tests/test_cluster_kills.py -s
+pytest -m long tests/test_cluster_kills.py -s
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIB = 1 << 20
 IN_FLIGHT = 2 * 24 * MIB
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_two_of_four_nodes_are_killed_and_nothing_is_lost(tmp_path: Path) -> None:
     with haulage.Emulator() as emulator:

@@ -318,7 +318,7 @@ def test_many_nodes_write_one_log(haul: Haul, emulator: Endpoint) -> None:
     assert told == outcomes(copied.events)
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_nothing_is_lost_in_a_hundred_kills(azurite: Endpoint, tmp_path: Path) -> None:
     """A job is killed at a random moment; what it has said is in the log when the next one has ended."""
     tree = trees.make(tmp_path / "tree", files=300, size=5000)

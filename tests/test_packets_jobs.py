@@ -16,7 +16,7 @@ import pytest
 import trees
 from packets import MIB, Link, Ran, files, link
 
-pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 UP_AND_DOWN = pytest.mark.parametrize("way", ["up", "down"])
 

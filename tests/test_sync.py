@@ -113,7 +113,7 @@ def test_a_dry_run_is_what_the_run_does(haul: Haul, emulator: Endpoint, seed: in
     random_trees(haul, emulator.container(), seed)
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_a_dry_run_is_what_the_run_does_on_many_trees(haul: Haul, emulator: Endpoint, seed: int) -> None:
     random_trees(haul, emulator.container(), seed)

@@ -45,7 +45,7 @@ def hunt(arena: Arena, first: int, count: int) -> list[str]:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("count", [RUNS, pytest.param(MANY_RUNS, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("count", [RUNS, pytest.param(MANY_RUNS, marks=pytest.mark.long)])
 def test_random_arguments_change_nothing_but_what_they_name(count: int) -> None:
     """Random arguments to every verb, 600 in each test run and 10,000 in a campaign: no file, blob or
     container changes but what is named; no panic, no secret; exit codes from the table; an end within 20

@@ -47,7 +47,7 @@ def small_files(folder: Path, count: int) -> None:
 
 @pytest.mark.parametrize("way", ["there", "back"])
 @pytest.mark.parametrize(
-    "count", [FILES, pytest.param(MANY, marks=[pytest.mark.campaign, pytest.mark.timeout(900)])]
+    "count", [FILES, pytest.param(MANY, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 )
 def test_files_that_all_differ_take_about_as_long_as_equal_ones(
     count: int, way: str, haul: Haul, container: Container, tmp_path: Path

@@ -217,7 +217,7 @@ def transfers_in_a_row(folder: Path, target: str) -> Path:
     return run_plan("failing-link", directory=folder, overrides=overrides, confirm=False, report=False).folder
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_link_that_fails_is_dated_within_one_transfer(series: dict[str, Analysis]) -> None:
     found = series["fails"]
     changes = found.results["changes"].frame
@@ -231,7 +231,7 @@ def test_a_link_that_fails_is_dated_within_one_transfer(series: dict[str, Analys
     assert "so this is a fault and not a slow decline" in sentences(found)
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_link_that_gets_slower_and_slower_is_a_drift(series: dict[str, Analysis]) -> None:
     found = series["drifts"]
     changes = found.results["changes"].frame

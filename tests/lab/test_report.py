@@ -264,7 +264,7 @@ print(json.dumps({"bytes": int(peak.split()[1]) * 1024, "processor_s": used.ru_u
 """
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_million_attempts_take_less_than_a_gibibyte_and_a_minute(tmp_path: Path) -> None:
     run = synthetic.write(tmp_path / "run", attempts=1_000_000)

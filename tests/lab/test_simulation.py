@@ -164,7 +164,7 @@ def test_what_lies_beside_the_simulation_of_2010_is_what_it_gives() -> None:
         assert again[name] == (pytest.approx(value, abs=0.01) if isinstance(value, float) else value), name
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_what_was_lost_in_2010_is_no_matter_of_how_long_it_took(direction: str) -> None:
     longer = founding.lost(direction, 1.3, files=2 * founding._FILES, seeds=founding.SEEDS[:1])

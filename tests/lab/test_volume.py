@@ -35,7 +35,7 @@ def test_ten_thousand_attempts(tmp_path: Path) -> None:
     assert memory < 600
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_hundred_thousand_attempts(tmp_path: Path) -> None:
     results, seconds, memory = analyse(synthetic.write(tmp_path / "run", attempts=100_000))
     assert results > 25
@@ -43,7 +43,7 @@ def test_a_hundred_thousand_attempts(tmp_path: Path) -> None:
     assert memory < 600
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_million_attempts(tmp_path: Path) -> None:
     results, seconds, memory = analyse(synthetic.write(tmp_path / "run", attempts=1_000_000))

@@ -269,19 +269,19 @@ def test_an_index_has_every_row_after_kills(emulated: haulage.Emulator, tmp_path
     index_kept(emulated, tmp_path, range(300, 303))
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_an_index_has_every_row_after_many_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
     index_kept(emulated, tmp_path, range(400, 420))
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_fifty_exports_that_are_killed(filled: str, tmp_path: Path) -> None:
     exports(filled, tmp_path, range(100, 150))
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_twenty_imports_that_are_killed(
     emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path

@@ -23,7 +23,7 @@ from endpoints import TableEndpoint
 from haulage.tables.moving import import_table, verify
 from tables.moving import at, entities, fresh, put
 
-pytestmark = [pytest.mark.campaign, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 #: What an export may take of memory.
 MEMORY_MIB = 256

@@ -14,7 +14,7 @@ from view.paging import Seen, fragment, write_noise, write_world
 from view.viewing import viewing
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_twenty_steps_a_second(browser: Browser, blobs: Container, tmp_path: Path) -> None:
     write_world(tmp_path / "world.nc")
     haulage.copy(tmp_path / "world.nc", blobs.az("world.nc"))
@@ -30,7 +30,7 @@ def test_twenty_steps_a_second(browser: Browser, blobs: Container, tmp_path: Pat
         one.opened.context.close()
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_memory_of_the_page_stays_flat(browser: Browser, tmp_path: Path) -> None:
     write_noise(tmp_path / "noise.nc", seed=1)

@@ -76,7 +76,7 @@ def drawn(viewer: Viewer, name: str) -> tuple[int, int, int]:
     return maps, refused, points
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_all_samples_in_a_store(url: str) -> None:
     place, opened, variables, total = Place(url, {}), 0, 0, np.zeros(3, int)

@@ -344,7 +344,7 @@ def test_a_store_that_is_away_when_it_is_listed_and_comes_back(
         running.kill()
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 def test_a_store_that_is_away_while_it_is_read_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,7 @@ def test_the_first_map_of_a_far_file(form: str, tmp_path: Path) -> None:
         assert max(played(process, 4)) < 0.25
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_64BIT_OFFSET"])
 def test_the_first_map_of_a_gibibyte(form: str, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_the_first_map_of_a_gibibyte(form: str, tmp_path: Path) -> None:
         assert max(steps) < 0.1
 
 
-@pytest.mark.campaign
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_thousand_random_views_within_512_mib(tmp_path: Path) -> None:
     with far_view(tmp_path, "NETCDF4", steps=256, link="none") as process:
