@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: ready build demo test test-rust rust-tests test-python test-quiet test-hostile test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -23,8 +23,10 @@ CARGO_DENY_VERSION := 0.20.2
 # The last whose modules can all be had from the public proxy.
 NFPM_VERSION := v2.45.2
 
-# Tests in Rust and lints are compiled with the dependencies of the command: to compile these once more takes seven minutes.
-TEST_PROFILE := --release --config crates/tests.toml
+# How tests and lints are compiled, and the command that tests run: once for all of them, in the profile dev.
+CHECKED := --config crates/tests.toml --locked
+# Runs a stage of the tests and adds to build/costs.tsv what it took; make budget compares that with tests/budget.toml.
+STAGE := $(PYTHON) scripts/stage.py build/costs.tsv
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.json')
 
@@ -32,6 +34,7 @@ help:
 	@echo "make build   the command, in .venv/bin/haul"
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
+	@echo "make rust ARGS='-p haulage s3::'   some tests in Rust"
 	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
 	@echo "make test-clusters  copies on SLURM and over SSH: needs root, and unpacks Debian's packages into build, installing none"
 	@echo "make conformance  what each store does, into docs/reference/conformance.md"
@@ -45,23 +48,39 @@ help:
 	@echo "make audit   licenses, sources and known holes of what we depend on"
 	@echo "make packages  wheel, .deb, .rpm and archive for glibc 2.17 and newer, into build/packages: compiles everything once more"
 	@echo "make carry   one folder for machines without the Internet, into build/carry; test-packages tries both in chroots"
-	@echo "make long    all that takes too long for every change: must-show, packages in chroots, clusters, peers' suites, MinIO"
+	@echo "make long    all that takes too long for every change, from nothing: hours"
 	@echo "make bench   the benchmarks against two movers; bench-peers: against all, for hours"
 
-build: $(STAMPS)/engine
+# The fast command, and what people run with it.
+build: $(STAMPS)/fast $(STAMPS)/people
 
-$(STAMPS)/venv: requirements/dev.lock
+$(STAMPS)/venv: requirements/build.lock
 	$(PYTHON) -m venv .venv
-	sh scripts/python-packages.sh .venv requirements/dev.lock
+	sh scripts/python-packages.sh .venv requirements/build.lock
 	@mkdir -p $(STAMPS) && touch $@
 
-# An editable install: changes in python/ need no build.
-$(STAMPS)/engine: $(STAMPS)/venv pyproject.toml $(RUST)
+# What haul why, lab, view, table, watch and doctor need.
+$(STAMPS)/people: $(STAMPS)/venv requirements/people.lock
+	sh scripts/python-packages.sh .venv requirements/people.lock
+	@touch $@
+
+# What tests and checks need; the others are in it.
+$(STAMPS)/dev: $(STAMPS)/venv requirements/dev.lock
+	sh scripts/python-packages.sh .venv requirements/dev.lock
+	@touch $@ $(STAMPS)/people
+
+# Editable installs: changes in python/ need no build. The one that was made last is the one in .venv.
+$(STAMPS)/fast: $(STAMPS)/venv pyproject.toml $(RUST)
 	$(BIN)/maturin develop --release --locked
-	@mkdir -p $(STAMPS) && touch $@
+	@rm -f $(STAMPS)/checked && touch $@
+
+# As tests run it: with assertions and checks of overflows.
+$(STAMPS)/checked: $(STAMPS)/venv pyproject.toml $(RUST)
+	$(BIN)/maturin develop --profile dev $(CHECKED)
+	@rm -f $(STAMPS)/fast && touch $@
 
 # The endpoints and the clients of others, for the tests.
-peers: $(STAMPS)/venv $(STAMPS)/node build/bin/azcopy build/tests/bin/versitygw
+peers: $(STAMPS)/dev $(STAMPS)/node build/bin/azcopy build/tests/bin/versitygw
 	@sh scripts/system-deps.sh
 
 # The package comes without the right to be run.
@@ -86,65 +105,68 @@ build/bin/versitygw:
 	@mkdir -p $(@D)
 	GOBIN=$(CURDIR)/$(@D) go install $(VERSITYGW)
 
-# What the demo shows and draws with; make build does not need it.
+# What the demo shows and draws with, and no more.
 $(STAMPS)/demo: $(STAMPS)/venv requirements/demo.lock
 	sh scripts/python-packages.sh .venv requirements/demo.lock
 	@touch $@
 
-demo: build $(STAMPS)/demo
+demo: $(STAMPS)/fast $(STAMPS)/demo
 	@$(BIN)/python examples/demo
 
 # Most tests wait for links and answers. So those in Rust, and the hostile ones after them, are run beside those in Python, and all
-# take little longer than the longest. What they print comes after it, and what measures times has the processors for itself then.
+# take little longer than the longest. What they print comes after it.
 test: BEHIND := test-rust test-hostile
 test:
-	@$(MAKE) --no-print-directory -j 4 ready
-	@mkdir -p build
+	@mkdir -p build && rm -f build/costs.tsv
+	@$(STAGE) ready $(MAKE) --no-print-directory -j 4 ready
 	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory $(BEHIND)' \
 	    '$(MAKE) --no-print-directory test-python'
-	@$(MAKE) --no-print-directory test-quiet
+	@$(MAKE) --no-print-directory budget
+	@echo "The command in .venv is the one that tests run; make build puts the fast one back."
 
 # All that has to be fetched and compiled; side by side, for some of it waits for the network and some for one processor.
-ready: build peers rust-tests $(STAMPS)/demo
+ready: peers rust-tests
 
-RUST_TESTS := $(TEST_PROFILE) --locked --workspace
-
-rust-tests:
-	cargo test --quiet $(RUST_TESTS) --no-run
+# One target of cargo after the other, for each takes a lock: the command first, for its crates are those of the tests.
+rust-tests: $(STAMPS)/checked
+	cargo test --quiet $(CHECKED) --workspace --no-run
 
 test-rust: peers
 	@rm -rf $(CONFORMANCE)
-	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh \
-	    $(PYTHON) scripts/once_more.py cargo test $(RUST_TESTS)
+	HAUL_CONFORMANCE=$(CONFORMANCE) $(STAGE) rust sh scripts/with-azurite.sh sh scripts/with-versitygw.sh \
+	    cargo test $(CHECKED) --workspace --no-fail-fast
 	$(PYTHON) tests/conformance_page.py --check $(CONFORMANCE)
+
+# Some tests of one crate: make rust ARGS="-p haulage s3::".
+rust: peers
+	sh scripts/with-azurite.sh sh scripts/with-versitygw.sh cargo test $(CHECKED) $(ARGS)
+
+# What the stages took, against tests/budget.toml.
+budget:
+	@$(PYTHON) scripts/budget.py build/costs.tsv
 
 # What each store does, into the documents; test-rust compares them, but for MinIO, which takes minutes to compile.
 conformance: peers build/tests/bin/minio
 	@rm -rf $(CONFORMANCE)
 	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh sh scripts/with-minio.sh \
-	    cargo test $(TEST_PROFILE) --locked --package haulage --test conformance -- --include-ignored
+	    cargo test $(CHECKED) --package haulage --test all conformance -- --include-ignored
 	$(PYTHON) tests/conformance_page.py $(CONFORMANCE)
 
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
-# that it starts.
-test-python: build peers
-	$(PYTHON) scripts/once_more.py $(BIN)/pytest -n 3 --dist loadfile -m "not quiet"
-
-# What measures times, with nothing beside it.
-test-quiet: build peers
-	cargo test --quiet $(RUST_TESTS) --tests -- --ignored --test-threads 1 quiet::
-	$(PYTHON) scripts/once_more.py $(BIN)/pytest -m quiet
+# that it starts. Those of modules in python/ are their examples.
+test-python: $(STAMPS)/checked peers
+	$(STAGE) python $(BIN)/pytest -n 3 --dist loadfile
 
 # After a change of what people read: tests/sentences.json anew, for ARGS=tests/test_NAME.py or for all.
-sentences: build peers
+sentences: $(STAMPS)/checked peers
 	HAUL_SENTENCES=write $(BIN)/pytest -p no:cacheprovider $(ARGS)
 
 # What deletes, attacks or is attacked, where nothing of this machine can be written.
-test-hostile: build
-	$(PYTHON) scripts/once_more.py $(CONTAINED) tests/hostile $(ARGS)
+test-hostile: $(STAMPS)/checked $(STAMPS)/dev
+	$(STAGE) hostile $(CONTAINED) tests/hostile $(ARGS)
 
 # The recipes for clusters, with SLURM and sshd, on what looks like a machine of its own.
-test-clusters: build $(STAMPS)/clusters
+test-clusters: $(STAMPS)/checked $(STAMPS)/dev $(STAMPS)/clusters
 	sh scripts/own-machine.sh build/clusters $(BIN)/pytest -p no:cacheprovider -m clusters tests/test_cluster_recipes.py $(ARGS)
 
 $(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clusters.txt
@@ -153,26 +175,23 @@ $(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clus
 
 # rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
 # to compile. ARGS="--only azureblob" for one.
-peers-suites: build
+peers-suites: $(STAMPS)/checked $(STAMPS)/dev
 	$(BIN)/python tests/peers_suites.py $(ARGS)
 
-# Moves gibibytes, and tries ten thousand command lines: what the documents claim, shown.
-must-show: build peers
+# What takes longer than a gate may: gibibytes, simulations, every case of what a hostile service says.
+must-show: $(STAMPS)/checked peers
 	$(BIN)/pytest -m long
 	$(CONTAINED) -m long tests/hostile
 
-# For a machine that has some hours, such as each night; needs root. What is built for users is built and tried here.
+# For a machine that has some hours, such as each night; needs root. In a clone, from nothing, so that no missing step hides.
 long:
-	@$(MAKE) --no-print-directory must-show
-	@$(MAKE) --no-print-directory campaign
-	@$(MAKE) --no-print-directory conformance
-	@$(MAKE) --no-print-directory peers-suites
-	@$(MAKE) --no-print-directory test-clusters
-	@$(MAKE) --no-print-directory carry
-	@$(MAKE) --no-print-directory test-packages
+	sh scripts/long.sh
 
 # Rust is linted as its tests are compiled.
-check: build $(STAMPS)/demo rust-tests
+check: rust-tests $(STAMPS)/dev
+	@$(STAGE) check $(MAKE) --no-print-directory checks
+
+checks:
 	cargo fmt --check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -192,7 +211,7 @@ bench: build peers
 	$(BIN)/python benchmarks/run.py --short --rounds 3 --tools haul,rclone,azcopy $(ARGS)
 
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
-bench-peers: build peers peers-bench $(STAMPS)/demo
+bench-peers: build peers peers-bench
 	$(BIN)/python benchmarks/run.py --chart $(ARGS)
 
 # Kills, cuts, flips, stalls and refusals at random moments, and a look at every byte afterwards; ARGS=--list.
@@ -201,7 +220,7 @@ campaign: build peers
 
 # Forty causes put there on purpose, ten times each, and links of known rate: some hours on an idle machine.
 lab-truth: SEEDS ?= 10
-lab-truth: build
+lab-truth: build $(STAMPS)/people
 	$(BIN)/python -m haulage.lab.experiments.truth --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md
 	$(BIN)/python -m haulage.lab.experiments.truth --seeds $(SEEDS) --rows build/truth.jsonl --out docs/concepts/why-not-faster.md
 	$(BIN)/python -m haulage.lab.experiments.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
@@ -251,7 +270,7 @@ build/tests/bin/minio:
 	GOBIN=$(CURDIR)/$(@D) go install $(GO_QUICKLY) github.com/minio/minio@$(MINIO_VERSION)
 
 # Every stable name, from the code; ARGS=--remove where one goes.
-contract: build
+contract: $(STAMPS)/checked $(STAMPS)/dev
 	$(BIN)/python tests/contract.py $(ARGS)
 
 # The wheel, the command, the .deb and the .rpm, for glibc 2.17 and newer: everything is compiled once more.
@@ -274,7 +293,7 @@ PYTHONS ?= 3.11
 
 # The packages on small machines without compilers, and the folder on one without a route but to an endpoint; needs root.
 # What make packages and make carry have left is taken as it is.
-test-packages: $(STAMPS)/venv build/chroots/bookworm build/chroots/bullseye
+test-packages: $(STAMPS)/dev build/chroots/bookworm build/chroots/bullseye
 	$(BIN)/pytest -p no:cacheprovider -m packages tests/packages $(ARGS)
 
 build/chroots/bookworm:
@@ -285,28 +304,31 @@ build/chroots/bullseye:
 	sh packaging/chroot.sh bullseye $@ ca-certificates
 
 # After a change of a command that is in Python: what completions, manual pages and the command without Python know of it.
-grammar: $(STAMPS)/venv
+grammar: $(STAMPS)/dev
 	$(BIN)/python scripts/python_grammar.py
 
 # The documents as pages that need no server and no network.
-site: build $(STAMPS)/node
+site: $(STAMPS)/dev $(STAMPS)/node
 	$(BIN)/python scripts/site.py build/site
 
-docs: build
+docs: build $(STAMPS)/dev
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
 	@mkdir -p build/docs && mv haulage*.html build/docs/
 
 # After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on.
-lock: $(STAMPS)/venv
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-emit-trusted-host --unsafe-package haulage --extra dev \
-	    --output-file requirements/dev.lock pyproject.toml
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/demo.lock requirements/demo.in
-	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-emit-trusted-host --output-file requirements/peers.lock requirements/peers.in
+lock: $(STAMPS)/dev
+	$(LOCK) --unsafe-package haulage --extra dev --output-file requirements/dev.lock pyproject.toml
+	$(LOCK_PART) --extra all --output-file requirements/people.lock pyproject.toml
+	$(LOCK_PART) --extra demo --extra lab --extra view --output-file requirements/demo.lock pyproject.toml
+	$(LOCK) --output-file requirements/build.lock requirements/build.in
+	$(LOCK) --output-file requirements/peers.lock requirements/peers.in
 	cp Cargo.lock fuzz/ && cargo fetch --quiet --manifest-path fuzz/Cargo.toml
 	cd tests && npm install --package-lock-only --ignore-scripts --loglevel=error
+
+LOCK := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url \
+    --no-emit-find-links --no-emit-trusted-host
+# The same versions as the tests use, because all live in one environment.
+LOCK_PART = $(LOCK) --unsafe-package haulage --constraint requirements/dev.lock
 
 clean:
 	rm -rf .venv build target

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,10 +32,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker(mark)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    quarantined = quarantine()
     for item in items:
+        if item.nodeid in quarantined:
+            item.add_marker(pytest.mark.xfail(strict=False, reason="in tests/quarantine.txt"))
         # A hundred trials take longer than what bounds all others.
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))
+
+
+def quarantine(today: date | None = None) -> set[str]:
+    """Return the tests that may fail: those that came to the list within two weeks."""
+    lines = Path(__file__).with_name("quarantine.txt").read_text("utf-8").splitlines()
+    listed = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+    first = (today or date.today()) - timedelta(weeks=2)
+    return {test for since, test in listed if date.fromisoformat(since) >= first}
 
 
 @pytest.hookimpl(wrapper=True)
