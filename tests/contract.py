@@ -46,7 +46,12 @@ MODULES = {
 #: Made by other calls, so its constructor is nobody's.
 NOT_CONSTRUCTED = {"haulage.Job"}
 #: Set by our own tests and experiments.
-INTERNAL_VARIABLES = {"HAULAGE_SLOW_BYTES_PER_SECOND", "HAULAGE_SLOW_FOLDER", "HAUL_LAB_NETWORK"}
+INTERNAL_VARIABLES = {
+    "HAULAGE_SLOW_BYTES_PER_SECOND",
+    "HAULAGE_SLOW_FOLDER",
+    "HAUL_LAB_NETWORK",
+    "HAUL_TEST_TIME_SCALE",
+}
 
 WIDTH = 118
 LISTED = re.compile(r"^ {2,4}([a-z][a-z-]*)(?: {2,}|$)", re.MULTILINE)

@@ -42,6 +42,7 @@ mod task;
 pub mod trace;
 pub mod units;
 pub mod verbose;
+mod wait;
 
 pub use error::{Error, ErrorKind, Result};
 pub use job::{CopyOptions, Job, JobHandle};

@@ -15,6 +15,7 @@ use crate::checksum::Crc64;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::store::{Attributes, Location, Payload, PutOptions, Request, Store};
+use crate::wait::scaled;
 
 /// Bytes that are sent at once.
 const BATCH: u64 = 1 << 20;
@@ -258,7 +259,7 @@ async fn send_own(
             Err(_) if sent > before => continue,
             Err(error) if closing => return Ended::Left(Some(error)),
             Err(_) => {
-                pause_until(Instant::now() + again, &mut closed).await;
+                pause_until(Instant::now() + scaled(again), &mut closed).await;
                 again = (again * 2).min(AGAIN_MAX);
                 continue;
             }

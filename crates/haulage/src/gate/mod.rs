@@ -30,6 +30,7 @@ use crate::budget::{Budget, Share};
 use crate::error::Error;
 use crate::event::{AttemptRecord, Clock};
 use crate::trace::{Phase, Trace};
+use crate::wait::scaled;
 
 /// Requests in flight where no controller says how many.
 const UNGUIDED: usize = 64;
@@ -234,7 +235,7 @@ impl Gate {
     /// How long what failed has to wait before it is sent again; `None` to give up.
     pub(crate) fn retry_after(&self, error: &Error, attempt: u32) -> Option<Duration> {
         let wait = backoff(error, attempt, fastrand::f64())?;
-        Some(wait.max(self.lock().services.retry()))
+        Some(scaled(wait.max(self.lock().services.retry())))
     }
 
     /// Waits for a turn of a request beside the flow, which `api` and `object` name in the record.

@@ -18,6 +18,7 @@ use super::tls::{Tls, TlsStream};
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::trace::Route;
+use crate::wait::scaled;
 
 /// From the lookup to the end of TLS. A healthy path needs three round trips, below a second anywhere; a proxy looks up and
 /// dials in the same time.
@@ -151,7 +152,7 @@ pub(super) async fn insist(
         if error.retry_advice() == Retry::Never || error.kind() != ErrorKind::Connection {
             return Err(error);
         }
-        tokio::time::sleep(wait).await;
+        tokio::time::sleep(scaled(wait)).await;
         error = match connect(way, tls, call, |_| ()).await {
             Ok(made) => return Ok(made),
             Err(error) => error,
