@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+import costs
 import endpoints
 import haulage
 import trees
 from command import Haul, kill_started
-from costs import pytest_fixture_setup, pytest_runtest_call, pytest_runtest_logstart  # noqa: F401  hooks
 from endpoints import Container, Endpoint, S3Endpoint, TableEndpoint
 from sentences import sentence  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count the costs of all tests; hooks of a conftest would not see fixtures of the session."""
+    config.pluginmanager.register(costs, "costs")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
