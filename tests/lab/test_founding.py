@@ -14,7 +14,6 @@ import pytest
 from markupsafe import escape
 
 import haulage
-from haulage import lab
 from haulage.errors import UsageError
 from haulage.lab import planfile
 from haulage.lab.analysis import analyse, collapse
@@ -28,6 +27,7 @@ from haulage.lab.schedule import same_as, schedule
 from haulage.lab.target import Endpoint, start_emulator
 from lab import made_runs
 from lab.made_runs import SECOND, cell
+from lab.tiny_plan import run_only
 
 KB, MB = 1000, 1_000_000
 
@@ -120,7 +120,7 @@ def test_what_is_not_run_because_it_is_the_same_stands_in_the_manifest(tmp_path:
         {"method": "blocks", "block_size": "1MiB", "concurrency": 4},
     ]
     plan = plan_of(arms, [{"size": "10KB"}], replicates=1)
-    run = lab.run(plan, directory=tmp_path / "run")
+    run = run_only(plan, directory=tmp_path / "run")
     assert list(run.cells["treatment"]) == ["baseline"]
     assert run.manifest["left_out"] == {"blocks 1MiB x4, 10KB": "the same as baseline for these files"}
 
@@ -331,7 +331,7 @@ def test_nodes_and_endpoints_are_made_anew_between_replicates(
         nodes=[{"name": "small", "link": "rtt=1ms"}, {"name": "large", "link": "rtt=2ms"}],
         fresh_nodes=True,
     )
-    lab.run(plan, directory=tmp_path / "run")
+    run_only(plan, directory=tmp_path / "run")
     assert sorted(started) == ["rtt=1ms"] * 3 + ["rtt=2ms"] * 3
     assert planfile.load("node-size").fresh_nodes
     assert planfile.load("whole-file").fresh_nodes

@@ -66,6 +66,7 @@ def test_a_chart_is_saved_as_it_is_seen(opened: Opened) -> None:
     assert (width, height) == (int(2 * shown[0]), int(2 * shown[1]))
 
 
+@pytest.mark.long
 def test_a_tall_chart_is_not_saved_as_an_empty_png(opened: Opened) -> None:
     """Beyond 16,384 pixels a canvas gives nothing, and charts by node size are that high."""
     live(opened, "ledger")
@@ -103,6 +104,7 @@ def test_lanes_have_no_button_that_does_nothing(opened: Opened) -> None:
     assert opened.page.locator("#ledger button:text-is('Full size')").count() == 1
 
 
+@pytest.mark.long
 def test_the_choices_beneath_a_chart_fit_on_a_phone(opened: Opened) -> None:
     """The second of two lists stood outside the screen."""
     opened.page.set_viewport_size({"width": 400, "height": 800})
@@ -133,6 +135,7 @@ def test_pictures_hold_labels_that_are_wider_than_they_were_measured(opened: Ope
     assert found == 0
 
 
+@pytest.mark.long
 def test_charts_by_node_have_their_legend_on_top(browser: Browser, tmp_path: Path) -> None:
     """It stood beneath the last of twelve rows of charts."""
     cells = [

@@ -304,6 +304,7 @@ def test_a_report_is_not_made_from_files_that_were_changed(run: Path) -> None:
         write(run)
 
 
+@pytest.mark.long
 def test_the_page_is_the_same_in_every_process(report: Path) -> None:
     code = (
         "import sys, pathlib; from haulage.lab.analysis import analyse\n"
