@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 from command import Haul
 from lab.in_process import InProcess
 from lab.reports import make_report
+
+# By its name: the attribute `report` of the package is a function.
+page = importlib.import_module("haulage.lab.report.page")
 
 
 @pytest.fixture
@@ -27,6 +31,12 @@ def in_process(
 ) -> InProcess:
     """The commands of the lab without a process of their own: to load their packages takes a second."""
     return InProcess(tmp_path, monkeypatch, capsysbinary)
+
+
+@pytest.fixture
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without their charts, which take most of the time, for tests of what stands beside them."""
+    monkeypatch.setattr(page, "SECTIONS", ())
 
 
 @pytest.fixture(scope="session")

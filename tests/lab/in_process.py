@@ -1,4 +1,4 @@
-"""`haul lab` in this process: what is typed and said is the same, and the packages of the lab are loaded once."""
+"""`haul lab` in this process, where its packages are loaded once for all tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,5 @@ class InProcess:
         ended = COMMANDS[command](line)
         said = self._captured.readouterr()
         result = Result(["haul", command, *line], ended, said.out, said.err.decode(errors="replace"))
-        assert result.code == code, (
-            f"{' '.join(result.args)}\nended with {ended}, not {code}:\n{result.stderr}"
-        )
+        assert ended == code, f"{' '.join(result.args)}\nended with {ended}, not {code}:\n{result.stderr}"
         return result

@@ -19,6 +19,8 @@ from lab.in_process import InProcess
 
 RESTORE = "restore it from a copy, or repeat the run"
 DAMAGED = "a run of another version, or a damaged file; haul lab verify says which"
+pytestmark = pytest.mark.usefixtures("without_charts")
+
 NEWER = "a newer version of haulage wrote it: upgrade haulage"
 HEAD: dict[str, Any] = {
     "run": "made",

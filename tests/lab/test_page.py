@@ -10,15 +10,14 @@ from playwright.sync_api import Browser
 
 from haulage.lab.report.palette import COLOURS
 from lab.browsers import Opened
-from lab.reports import make_report
 
 #: What a page may be slow at: drawing 100,000 rows of lanes took 12 to 25 ms on two cores of 2026.
 SLOWEST_FRAME_MS = 100
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_report(tmp_path_factory.mktemp("page") / "run") / "report.html"
+@pytest.fixture
+def report(reported: Path) -> Path:
+    return reported / "report.html"
 
 
 @pytest.fixture

@@ -16,14 +16,13 @@ from haulage.lab.report.palette import COLOURS
 from lab import made_runs
 from lab.browsers import Opened
 from lab.made_runs import SECOND, cell
-from lab.reports import make_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_report(tmp_path_factory.mktemp("charts") / "run", attempts=800) / "report.html"
+@pytest.fixture
+def report(reported: Path) -> Path:
+    return reported / "report.html"
 
 
 @pytest.fixture

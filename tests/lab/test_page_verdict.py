@@ -27,6 +27,8 @@ from lab.browsers import Opened
 from lab.reports import make_run
 from lab.test_verdict import MOVING, evidence, gains
 
+pytestmark = pytest.mark.usefixtures("without_charts")
+
 PHASES = (Phase(0.0, 0.4, 3e8), Phase(0.4, 1.0, 1e8))
 MIXED = decide(evidence(MOVING), gains(connections=2.0, blocks=1.476))
 CHANGED = decide(evidence(MOVING, phases=PHASES), gains())

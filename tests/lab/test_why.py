@@ -466,7 +466,8 @@ def test_a_record_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "run.parquet").write_bytes(b"PAR1")
-    with monkeypatch.context() as patch, pytest.raises(haulage.HaulageError) as caught:
+    with monkeypatch.context() as patch:
         patch.setattr(Path, "open", refuse)
-        explain(tmp_path / "run.parquet")
+        with pytest.raises(haulage.HaulageError) as caught:
+            explain(tmp_path / "run.parquet")
     assert caught.value.hint == f"make it readable: chmod u+r {tmp_path / 'run.parquet'}"
