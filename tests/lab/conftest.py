@@ -39,13 +39,14 @@ def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "SECTIONS", ())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
     """A made-up run with its report, one for all tests of all workers: nobody writes into it."""
     base = tmp_path_factory.getbasetemp()
     # What pytest-xdist starts has a folder of its own below the one of all.
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     folder, scripts = shared / "reported", shared / "reported-scripts"
+    # Made by the first module that asks; `costs` does not see fixtures of a session.
     with (shared / "reported.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not scripts.exists():

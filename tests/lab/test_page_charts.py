@@ -80,6 +80,7 @@ def test_lanes_that_are_saved_name_their_font(opened: Opened) -> None:
     assert re.search(r'<svg[^>]*font-family="[^"]*sans-serif', saved(opened, "lanes", "SVG").decode())
 
 
+@pytest.mark.long
 def test_the_lanes_have_their_whole_legend_when_saved(opened: Opened) -> None:
     """The last label ended beyond the picture."""
     text = saved(opened, "lanes", "SVG").decode()
@@ -114,6 +115,7 @@ def test_the_choices_beneath_a_chart_fit_on_a_phone(opened: Opened) -> None:
         assert box["x"] + box["width"] <= 400
 
 
+@pytest.mark.long
 def test_pictures_hold_labels_that_are_wider_than_they_were_measured(opened: Opened) -> None:
     """Readers without the font that the picture was laid out with saw labels without their beginning."""
     found = opened.page.evaluate(

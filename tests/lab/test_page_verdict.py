@@ -121,7 +121,7 @@ def test_causes_are_called_by_their_words_not_by_their_codes(run: Path, analysis
         assert "total-rate" not in told
 
 
-@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("width", [400, pytest.param(1400, marks=pytest.mark.long)])
 @pytest.mark.parametrize("verdict", [MIXED, CHANGED], ids=lambda verdict: verdict.cause)
 def test_bars_and_phases_fit_on_any_screen(
     browser: Browser, run: Path, analysis: Analysis, verdict: Verdict, width: int

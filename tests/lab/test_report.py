@@ -132,10 +132,10 @@ def test_names_from_the_data_stay_text(text: str, tmp_path: Path, monkeypatch: p
     assert "<script>document" not in text
     assert "&lt;script&gt;document" in text
     hostile = tmp_path / "hostile"
-    only(monkeypatch, "ledger", "rates", "errors")
+    only(monkeypatch, "ledger", "errors")
     evil = synthetic.Treatment("</script><img src=x onerror=alert(1)>", "baseline", 1, None)
     others = [item for item in synthetic.TREATMENTS if item.name in ("baseline", "adaptive")]
-    make_run(hostile, treatments=[evil, *others], sizes=[2**20], attempts=400)
+    make_run(hostile, treatments=[evil, *others], sizes=[2**20], attempts=200, replicates=3)
     manifest = json.loads((hostile / "manifest.json").read_text())
     (hostile / "manifest.json").write_text(json.dumps(manifest | {"target": "<b onclick=x>", "plan": "<i>"}))
     write(hostile)
@@ -219,12 +219,14 @@ def test_what_does_not_apply_is_left_out_and_said(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("without_charts")
-def test_a_stopped_run_says_so(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", sizes=[2**20], attempts=200)
+def test_a_stopped_run_says_so(reported: Path, analysis: Analysis, tmp_path: Path) -> None:
+    run = copied(reported, tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text())
     changed = {"state": "stopped", "stopped_because": "time", "cells_done": 5}
     (run / "manifest.json").write_text(json.dumps(manifest | changed))
-    assert "This run is stopped because of: time. It has 5 of" in write(run).read_text(encoding="utf-8")
+    assert "This run is stopped because of: time. It has 5 of" in write(run, analysis).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_no_run_is_an_error(tmp_path: Path) -> None:

@@ -39,6 +39,10 @@ from lab.tiny_plan import run_only, tiny
 CAP = 80e6
 
 
+#: What takes long enough that rates can be told from each other.
+LARGE: dict[str, Any] = {"files": [{"size": "256KiB", "count": 6}]}
+
+
 def small(**changes: Any) -> Plan:
     """The plan with few nodes and small files, so that a cell takes a third of a second."""
     overrides = {
@@ -55,10 +59,6 @@ def small(**changes: Any) -> Plan:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> lab.runs.Run:
     return run_only(small(), directory=tmp_path_factory.mktemp("scale") / "run")
-
-
-#: What takes long enough that rates can be told from each other.
-LARGE: dict[str, Any] = {"files": [{"size": "256KiB", "count": 6}]}
 
 
 def test_every_set_runs_once_before_any_set_runs_again(run: lab.runs.Run) -> None:
@@ -147,6 +147,8 @@ def test_the_cap_is_named_within_five_percent(tmp_path: Path) -> None:
         assert best["model"] == "capped"
         assert best["cap_bits_per_second"] == pytest.approx(CAP, rel=0.05)
         assert 2 < best["linear_until"] < 3.4
+    for row in lab.predict(run.folder, [20]):
+        assert row["simulated_bits_per_second"] < 1.1 * CAP
     cards = [card.sentence for card in run.analysis.findings if card.title == "Cap"]
     assert all("Mbit/s" in words for words in cards)
     assert len(cards) == 2
@@ -184,7 +186,6 @@ def test_more_nodes_are_predicted_by_one_call(run: lab.runs.Run) -> None:
     assert {row["node_count"] for row in rows} == {1, 3, 20}
     for row in rows:
         assert row["role"] in ("calibrates", "predicted")
-        assert row["simulated_bits_per_second"] < 1.1 * CAP
     with pytest.raises(UsageError, match="not simulated") as caught:
         lab.predict(run.folder, [0])
     assert caught.value.hint == f"ask for 1 to {MOST}"
