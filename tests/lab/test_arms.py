@@ -156,7 +156,11 @@ def test_a_pipe_moves_both_ways(
     assert differing(items) is None
 
 
-@pytest.mark.parametrize(("tool", "program"), [("azcopy", AZCOPY), ("rclone", RCLONE)])
+@pytest.mark.parametrize(
+    ("tool", "program"),
+    [pytest.param("azcopy", AZCOPY, marks=pytest.mark.long), ("rclone", RCLONE)],
+    ids=["azcopy", "rclone"],
+)
 def test_movers_of_others_are_timed(
     endpoint: Endpoint,
     files: list[Path],

@@ -88,6 +88,7 @@ def test_the_kernel_counts_the_bytes_of_our_own_connections() -> None:
     assert counters.samples is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("link", ["rtt=5ms,conn=20mbit,total=40mbit"])
 def test_a_link_is_measured_as_what_it_is(link: str) -> None:
     """The 64 connections that shared sixteen blocks found 20.3 where 40 was true."""
@@ -97,6 +98,7 @@ def test_a_link_is_measured_as_what_it_is(link: str) -> None:
         assert one.low <= one.found <= one.high
 
 
+@pytest.mark.long
 def test_all_connections_that_a_round_is_of_carry_something() -> None:
     """With memory for a few requests three of eight carried anything, and 1 of 64 Gbit/s was found."""
     plan = cast(Plan, SimpleNamespace(ceiling_connections=8, ceiling_time_ns=500_000_000, seed=1))

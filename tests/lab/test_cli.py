@@ -25,6 +25,7 @@ from haulage.lab.plan import METHODS
 from haulage.lab.progress import Show
 from haulage.lab.runner import RunProgress
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, NODE_COLUMNS, TRANSFER_COLUMNS
+from lab.in_process import InProcess
 
 PLAN = """
 name = "tiny"
@@ -66,10 +67,10 @@ def plan(tmp_path: Path) -> Path:
     ],
 )
 def test_a_bad_link_is_said_before_anything_is_made(
-    options: list[str], said: str, haul: Haul, plan: Path, tmp_path: Path
+    options: list[str], said: str, in_process: InProcess, plan: Path, tmp_path: Path
 ) -> None:
     """It was said after the files were made, and a run was left behind."""
-    ran = haul("lab", "run", plan, *options, code=2)
+    ran = in_process("lab", "run", plan, *options, code=2)
     assert ran.stderr.startswith("haul: parse ")
     assert said in ran.stderr
     assert "(hint: write " in ran.stderr
@@ -90,7 +91,7 @@ def test_run_writes_a_run_and_says_where(haul: Haul, plan: Path, tmp_path: Path)
     assert "there is something already" in again.error_lines[0]
 
 
-def test_a_target_of_plain_http_on_another_machine(haul: Haul, plan: Path, tmp_path: Path) -> None:
+def test_a_target_of_plain_http_on_another_machine(in_process: InProcess, plan: Path, tmp_path: Path) -> None:
     """There was no way to allow it."""
     both = plan.read_text().replace("warm_up = 0", 'warm_up = 0\ndirections = ["up", "down"]')
     plan.write_text(both.replace("[[files]]", '[[arms]]\nmethod = "stream"\n[[files]]'))
@@ -100,19 +101,20 @@ def test_a_target_of_plain_http_on_another_machine(haul: Haul, plan: Path, tmp_p
         # No address of the loopback by its name, though it leads there.
         target = f"{emulator.endpoint.replace('127.0.0.1', '0.0.0.0')}/lab?{sas}"
         options = ["--replicates", "1", "--no-report", "--no-confirm", "--quiet"]
-        refused = haul("lab", "run", plan, "--to", target, "--out", "no", *options, code=2)
+        refused = in_process("lab", "run", plan, "--to", target, "--out", "no", *options, code=2)
         assert "--insecure-http" in refused.stderr
-        haul("lab", "run", plan, "--to", target, "--insecure-http", "--out", "run", *options)
+        in_process("lab", "run", plan, "--to", target, "--insecure-http", "--out", "run", *options)
         cells = duckdb.read_parquet(str(tmp_path / "run/cells.parquet")).fetchdf()
         assert set(cells["outcome"]) == {"ok"}
         # What was allowed is allowed for the same target again.
-        haul("lab", "rerun", "run", "--to", target, "--no-compare", "--quiet")
+        in_process("lab", "rerun", "run", "--to", target, "--no-compare", "--quiet")
         elsewhere = target.replace("0.0.0.0", "10.255.0.1")
-        refused = haul("lab", "rerun", "run", "--to", elsewhere, "--no-compare", code=2)
+        refused = in_process("lab", "rerun", "run", "--to", elsewhere, "--no-compare", code=2)
         assert "http://10.255.0.1:" in refused.stderr
         assert "--insecure-http" in refused.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_run_on_packets_has_links_of_its_own(haul: Haul, plan: Path, tmp_path: Path) -> None:
     before = Path("/proc/net/dev").read_text().count(":")
@@ -130,6 +132,7 @@ def test_a_run_on_packets_has_links_of_its_own(haul: Haul, plan: Path, tmp_path:
     assert "complete" in rest.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     ran = haul("lab", "run", plan, "--out", "run")
@@ -162,16 +165,16 @@ def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     assert any("confirmations.json" in line for line in differ)
 
 
-def test_run_as_json_and_quiet(haul: Haul, plan: Path) -> None:
-    ran = haul("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", "--json", "--quiet")
+def test_run_as_json_and_quiet(in_process: InProcess, plan: Path) -> None:
+    ran = in_process("lab", "run", plan, "--out", "run", "--no-report", "--no-confirm", "--json", "--quiet")
     values = json.loads(ran.text)
     assert (values["run"], values["state"], values["report"]) == ("run", "complete", None)
     assert ran.stderr == ""
 
 
-def test_options_change_the_plan(haul: Haul, plan: Path, tmp_path: Path) -> None:
+def test_options_change_the_plan(in_process: InProcess, plan: Path, tmp_path: Path) -> None:
     changes = ["--replicates", "1", "--seed", "9", "--size", "10KB", "--size", "20KB", "--set", "idle=2ms"]
-    haul(
+    in_process(
         "lab",
         "run",
         plan,
@@ -189,11 +192,11 @@ def test_options_change_the_plan(haul: Haul, plan: Path, tmp_path: Path) -> None
     assert resolved.stop_width == 0.5
 
 
-def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
-    ran = haul("lab", "run", "block-upload", "--estimate")
+def test_estimate_runs_nothing(in_process: InProcess, tmp_path: Path) -> None:
+    ran = in_process("lab", "run", "block-upload", "--estimate")
     assert "free: emulated" in ran.text
     assert [path.name for path in tmp_path.iterdir()] == []
-    priced = haul(
+    priced = in_process(
         "lab", "run", "block-upload", "--to", "https://a.blob.core.windows.net/c?sig=x", "--estimate"
     )
     assert "USD at the plan's prices" in priced.text
@@ -221,8 +224,8 @@ def test_estimate_runs_nothing(haul: Haul, tmp_path: Path) -> None:
         (["generate", "x", "--size", "8"], 2, "hint: write 8KiB or 8MiB"),
     ],
 )
-def test_errors_have_a_hint_and_a_code(haul: Haul, args: list[str], code: int, said: str) -> None:
-    ran = haul("lab", *args, code=code)
+def test_errors_have_a_hint_and_a_code(in_process: InProcess, args: list[str], code: int, said: str) -> None:
+    ran = in_process("lab", *args, code=code)
     assert len(ran.error_lines) == 1
     assert said in ran.stderr
     assert ran.text == ""
@@ -231,15 +234,16 @@ def test_errors_have_a_hint_and_a_code(haul: Haul, args: list[str], code: int, s
 @pytest.mark.parametrize(
     "command", ["", "generate", "plans", "run", "report", "verify", "rerun", "compare", "profile"]
 )
-def test_help_has_examples_and_exit_codes(haul: Haul, command: str) -> None:
-    text = haul("lab", *command.split(), "--help").text
+def test_help_has_examples_and_exit_codes(in_process: InProcess, command: str) -> None:
+    text = in_process("lab", *command.split(), "--help").text
     assert "Examples:" in text
     assert "haul lab" in text.split("Examples:")[1]
     assert "130  interrupted" in text
 
 
 def test_plans_are_listed_and_printed(haul: Haul, capsys: pytest.CaptureFixture[str]) -> None:
-    listed = haul("lab", "plans").text
+    assert main(["plans"]) == 0
+    listed = capsys.readouterr().out
     for name in planfile.names():
         assert f"{name} " in listed
         # In this process, where the packages of the lab are loaded once for all of them.
@@ -247,13 +251,16 @@ def test_plans_are_listed_and_printed(haul: Haul, capsys: pytest.CaptureFixture[
         assert tomllib.loads(capsys.readouterr().out)["name"] == name
     name = min(planfile.names())
     assert tomllib.loads(haul("lab", "plans", name).text)["name"] == name
-    lines = [json.loads(line) for line in haul("lab", "plans", "--json").text.splitlines()]
+    assert main(["plans", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {line["plan"] for line in lines} == set(planfile.names())
 
 
-def test_generate_makes_the_same_files_again(haul: Haul, tmp_path: Path) -> None:
+def test_generate_makes_the_same_files_again(in_process: InProcess, tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        haul("lab", "generate", folder, "--size", "10KB", "--size", "1MiB", "--count", "2", "--seed", "4")
+        in_process(
+            "lab", "generate", folder, "--size", "10KB", "--size", "1MiB", "--count", "2", "--seed", "4"
+        )
     names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.bin"))
     assert [str(name) for name in names] == [
         "10KB/000000.bin",
@@ -264,7 +271,7 @@ def test_generate_makes_the_same_files_again(haul: Haul, tmp_path: Path) -> None
     contents = [(tmp_path / "a" / name).read_bytes() for name in names]
     assert contents == [(tmp_path / "b" / name).read_bytes() for name in names]
     assert len(set(contents)) == 4
-    scaled = haul("lab", "generate", "c", "--scale", "0.00001", "--count", "1", "--json")
+    scaled = in_process("lab", "generate", "c", "--scale", "0.00001", "--count", "1", "--json")
     assert [json.loads(line)["size_bytes"] for line in scaled.text.splitlines()][-1] == 10_000
 
 
@@ -323,9 +330,9 @@ REFERENCE = (DOCS / "reference/lab.md").read_text()
 GUIDE = (DOCS / "guides/lab.md").read_text()
 
 
-def test_every_option_is_in_the_reference(haul: Haul) -> None:
+def test_every_option_is_in_the_reference(in_process: InProcess) -> None:
     for command in ("generate", "plans", "run", "report", "verify", "rerun", "compare", "profile", "predict"):
-        text = haul("lab", command, "--help").text.split("Examples:")[0]
+        text = in_process("lab", command, "--help").text.split("Examples:")[0]
         options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text)) - {"--help"}
         assert options, command
         assert [option for option in sorted(options) if f"`{option}" not in REFERENCE] == [], command

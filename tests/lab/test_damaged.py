@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from command import Haul
 from haulage import lab
 from haulage.errors import HaulageError, IntegrityError, NotFoundError, UsageError
 from haulage.lab import chain, profile, runner
 from haulage.lab.store import RunStore
 from lab import made_runs
+from lab.in_process import InProcess
 
 RESTORE = "restore it from a copy, or repeat the run"
 DAMAGED = "a run of another version, or a damaged file; haul lab verify says which"
+pytestmark = pytest.mark.usefixtures("without_charts")
+
 NEWER = "a newer version of haulage wrote it: upgrade haulage"
 HEAD: dict[str, Any] = {
     "run": "made",
@@ -205,15 +207,15 @@ def test_what_one_run_lacks_is_said_in_words(tmp_path: Path) -> None:
     ]
 
 
-def test_the_command_says_so(haul: Haul, bad: Path) -> None:
+def test_the_command_says_so(in_process: InProcess, bad: Path) -> None:
     good = bad.with_name("good")
     (bad / "cells.parquet").write_bytes(b"")
-    assert "changed since it was recorded" in haul("lab", "compare", bad, good, code=5).stderr
-    assert "changed since it was recorded" in haul("lab", "profile", bad, code=5).stderr
+    assert "changed since it was recorded" in in_process("lab", "compare", bad, good, code=5).stderr
+    assert "changed since it was recorded" in in_process("lab", "profile", bad, code=5).stderr
     edit(bad, lab="run 99")
     for words in (("compare", good, bad), ("report", bad), ("run", "--continue", bad)):
-        assert NEWER in haul("lab", *words, code=2).stderr
+        assert NEWER in in_process("lab", *words, code=2).stderr
     (bad / chain.MANIFEST).write_text("[]")
-    assert "not the manifest of a run" in haul("lab", "compare", bad, good, code=2).stderr
+    assert "not the manifest of a run" in in_process("lab", "compare", bad, good, code=2).stderr
     shutil.rmtree(bad)
-    assert "name the folder of a run" in haul("lab", "compare", bad, good, code=4).stderr
+    assert "name the folder of a run" in in_process("lab", "compare", bad, good, code=4).stderr

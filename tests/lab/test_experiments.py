@@ -180,6 +180,7 @@ def test_a_trial_measures_a_real_link(tmp_path: Path, direction: str) -> None:
         endpoint.close()
 
 
+@pytest.mark.long
 def test_small_writes_are_told_from_empty_requests(tmp_path: Path) -> None:
     endpoint = start_emulator(store="null", link="rtt=5ms", faults="commit=60ms")
     try:
@@ -258,6 +259,7 @@ def test_effects_that_were_kept_are_part_of_the_analysis(tmp_path: Path) -> None
     assert found.subject.startswith("trial, 2 MiB up")
 
 
+@pytest.mark.long
 def test_an_injected_cause_is_named_or_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confirm, "REPLICATES", 3)
     monkeypatch.setattr(confirm, "BUDGET_S", 0.0)
@@ -267,6 +269,7 @@ def test_an_injected_cause_is_named_or_left_open(tmp_path: Path, monkeypatch: py
     assert found.named in (cause, "undetermined"), found.evidence
 
 
+@pytest.mark.long
 def test_a_slow_disk_is_as_slow_as_it_was_made(tmp_path: Path) -> None:
     slow = case("disk", 1)
     assert slow.slow_bytes_per_second is not None
@@ -277,11 +280,13 @@ def test_a_slow_disk_is_as_slow_as_it_was_made(tmp_path: Path) -> None:
     assert 0.5 * bound < 8e9 * seen.bytes / seen.wall_ns < 1.15 * bound
 
 
+@pytest.mark.long
 def test_a_known_link_is_reported(tmp_path: Path) -> None:
     found = calibration.measure_link(50_000_000, "up", tmp_path, replicates=3)
     assert abs(found.error) < 0.05
 
 
+@pytest.mark.long
 def test_the_same_against_itself_is_compared(tmp_path: Path) -> None:
     found = calibration.against_itself(1, tmp_path, replicates=6)
     assert found.shift.n == 6

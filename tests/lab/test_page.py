@@ -10,15 +10,14 @@ from playwright.sync_api import Browser
 
 from haulage.lab.report.palette import COLOURS
 from lab.browsers import Opened
-from lab.reports import make_report
 
 #: What a page may be slow at: drawing 100,000 rows of lanes took 12 to 25 ms on two cores of 2026.
 SLOWEST_FRAME_MS = 100
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_report(tmp_path_factory.mktemp("page") / "run") / "report.html"
+@pytest.fixture
+def report(reported: Path) -> Path:
+    return reported / "report.html"
 
 
 @pytest.fixture
@@ -43,6 +42,7 @@ def test_every_chart_comes_alive_and_nothing_is_asked_of_the_network(opened: Ope
     assert opened.page.evaluate("document.title") != "owned"
 
 
+@pytest.mark.long
 def test_tabs_work_by_click_and_by_keyboard(opened: Opened) -> None:
     page = opened.page
     page.evaluate("document.querySelectorAll('details.other').forEach(one => { one.open = true; })")
@@ -71,6 +71,7 @@ def test_tabs_work_by_click_and_by_keyboard(opened: Opened) -> None:
         assert page.locator("#ledger [aria-selected=true]").inner_text() == expected
 
 
+@pytest.mark.long
 def test_colours_follow_the_system_and_the_button(browser: Browser, report: Path) -> None:
     for scheme, first, second in (("light", 0, 1), ("dark", 1, 0)):
         opened = Opened(browser, report, color_scheme=scheme)
@@ -99,6 +100,7 @@ def test_without_javascript_the_pictures_and_the_queries_are_there(browser: Brow
     opened.context.close()
 
 
+@pytest.mark.long
 def test_in_print_there_are_pictures_and_no_buttons(opened: Opened) -> None:
     opened.see_everything()
     opened.page.emulate_media(media="print")
@@ -109,6 +111,7 @@ def test_in_print_there_are_pictures_and_no_buttons(opened: Opened) -> None:
     assert opened.colour("body", "backgroundColor") == rgb(COLOURS["paper"][0])
 
 
+@pytest.mark.long
 def test_a_phone_does_not_scroll_sideways(browser: Browser, report: Path) -> None:
     opened = Opened(browser, report)
     opened.page.set_viewport_size({"width": 375, "height": 700})
@@ -165,6 +168,7 @@ def test_lanes_pan_zoom_and_tell_of_a_request(opened: Opened) -> None:
         assert page.locator(".lanes-legend li").count() >= 1
 
 
+@pytest.mark.long
 def test_a_pixel_has_the_colour_of_what_took_most_of_it(opened: Opened) -> None:
     page = opened.page
     page.wait_for_function("document.querySelector('.lanes').lanes")
@@ -191,6 +195,7 @@ def test_a_pixel_has_the_colour_of_what_took_most_of_it(opened: Opened) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_frame_is_drawn_quickly(opened: Opened) -> None:
     page = opened.page
     page.wait_for_function("document.querySelector('.lanes').lanes")

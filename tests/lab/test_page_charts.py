@@ -16,14 +16,13 @@ from haulage.lab.report.palette import COLOURS
 from lab import made_runs
 from lab.browsers import Opened
 from lab.made_runs import SECOND, cell
-from lab.reports import make_report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_report(tmp_path_factory.mktemp("charts") / "run", attempts=800) / "report.html"
+@pytest.fixture
+def report(reported: Path) -> Path:
+    return reported / "report.html"
 
 
 @pytest.fixture
@@ -66,6 +65,7 @@ def test_a_chart_is_saved_as_it_is_seen(opened: Opened) -> None:
     assert (width, height) == (int(2 * shown[0]), int(2 * shown[1]))
 
 
+@pytest.mark.long
 def test_a_tall_chart_is_not_saved_as_an_empty_png(opened: Opened) -> None:
     """Beyond 16,384 pixels a canvas gives nothing, and charts by node size are that high."""
     live(opened, "ledger")
@@ -80,6 +80,7 @@ def test_lanes_that_are_saved_name_their_font(opened: Opened) -> None:
     assert re.search(r'<svg[^>]*font-family="[^"]*sans-serif', saved(opened, "lanes", "SVG").decode())
 
 
+@pytest.mark.long
 def test_the_lanes_have_their_whole_legend_when_saved(opened: Opened) -> None:
     """The last label ended beyond the picture."""
     text = saved(opened, "lanes", "SVG").decode()
@@ -103,6 +104,7 @@ def test_lanes_have_no_button_that_does_nothing(opened: Opened) -> None:
     assert opened.page.locator("#ledger button:text-is('Full size')").count() == 1
 
 
+@pytest.mark.long
 def test_the_choices_beneath_a_chart_fit_on_a_phone(opened: Opened) -> None:
     """The second of two lists stood outside the screen."""
     opened.page.set_viewport_size({"width": 400, "height": 800})
@@ -113,6 +115,7 @@ def test_the_choices_beneath_a_chart_fit_on_a_phone(opened: Opened) -> None:
         assert box["x"] + box["width"] <= 400
 
 
+@pytest.mark.long
 def test_pictures_hold_labels_that_are_wider_than_they_were_measured(opened: Opened) -> None:
     """Readers without the font that the picture was laid out with saw labels without their beginning."""
     found = opened.page.evaluate(
@@ -133,6 +136,7 @@ def test_pictures_hold_labels_that_are_wider_than_they_were_measured(opened: Ope
     assert found == 0
 
 
+@pytest.mark.long
 def test_charts_by_node_have_their_legend_on_top(browser: Browser, tmp_path: Path) -> None:
     """It stood beneath the last of twelve rows of charts."""
     cells = [

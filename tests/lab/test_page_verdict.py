@@ -27,6 +27,8 @@ from lab.browsers import Opened
 from lab.reports import make_run
 from lab.test_verdict import MOVING, evidence, gains
 
+pytestmark = pytest.mark.usefixtures("without_charts")
+
 PHASES = (Phase(0.0, 0.4, 3e8), Phase(0.4, 1.0, 1e8))
 MIXED = decide(evidence(MOVING), gains(connections=2.0, blocks=1.476))
 CHANGED = decide(evidence(MOVING, phases=PHASES), gains())
@@ -119,7 +121,7 @@ def test_causes_are_called_by_their_words_not_by_their_codes(run: Path, analysis
         assert "total-rate" not in told
 
 
-@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("width", [400, pytest.param(1400, marks=pytest.mark.long)])
 @pytest.mark.parametrize("verdict", [MIXED, CHANGED], ids=lambda verdict: verdict.cause)
 def test_bars_and_phases_fit_on_any_screen(
     browser: Browser, run: Path, analysis: Analysis, verdict: Verdict, width: int

@@ -13,13 +13,14 @@ import pytest
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis import analyse, query
 from haulage.lab.analysis.model import Analysis
-from lab import made_runs, synthetic
+from lab import made_runs
 from lab.made_runs import SECOND, attempt, cell, sample, transfer
+from lab.reports import make_run
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthetic.write(tmp_path_factory.mktemp("queries") / "run", attempts=6_000)
+    return make_run(tmp_path_factory.mktemp("queries") / "run")
 
 
 @pytest.fixture(scope="module")

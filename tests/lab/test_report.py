@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import importlib
 import io
 import json
 import re
@@ -27,7 +28,7 @@ from haulage.lab.report.palette import LIGHT, PHASES
 from haulage.lab.report.rows import table
 from haulage.lab.report.sections import SECTIONS
 from lab import synthetic
-from lab.reports import make_report, make_run
+from lab.reports import copied, make_report, make_run
 
 
 class Page(HTMLParser):
@@ -62,13 +63,20 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_report(tmp_path_factory.mktemp("report") / "run")
+def run(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of all, where tests of this module may write."""
+    return copied(reported, tmp_path_factory.mktemp("report") / "run")
 
 
 @pytest.fixture(scope="module")
 def analysis(run: Path) -> Analysis:
     return analyse(run)
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Draw no other charts."""
+    page = importlib.import_module("haulage.lab.report.page")
+    monkeypatch.setattr(page, "SECTIONS", [section for section in SECTIONS if section.name in names])
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +128,14 @@ def test_every_chart_has_a_picture_that_follows_the_colours(page: Page, text: st
         assert not any(colour in picture for colour in LIGHT.values())
 
 
-def test_names_from_the_data_stay_text(text: str, run: Path) -> None:
+def test_names_from_the_data_stay_text(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<script>document" not in text
     assert "&lt;script&gt;document" in text
-    hostile = run.parent / "hostile"
+    hostile = tmp_path / "hostile"
+    only(monkeypatch, "ledger", "errors")
     evil = synthetic.Treatment("</script><img src=x onerror=alert(1)>", "baseline", 1, None)
     others = [item for item in synthetic.TREATMENTS if item.name in ("baseline", "adaptive")]
-    make_report(hostile, treatments=[evil, *others], sizes=[2**20], attempts=400)
+    make_run(hostile, treatments=[evil, *others], sizes=[2**20], attempts=200, replicates=3)
     manifest = json.loads((hostile / "manifest.json").read_text())
     (hostile / "manifest.json").write_text(json.dumps(manifest | {"target": "<b onclick=x>", "plan": "<i>"}))
     write(hostile)
@@ -166,6 +175,7 @@ def test_only_the_first_rows_are_shown_and_the_total_is_said(analysis: Analysis,
     assert f"The first 40 of {len(result.frame):,} rows" in text
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_cards_say_unit_interval_n_and_query(run: Path, analysis: Analysis) -> None:
     cards = [
         Finding(
@@ -196,7 +206,8 @@ def test_cards_say_unit_interval_n_and_query(run: Path, analysis: Analysis) -> N
     assert "Steps not determined There is no step. n = 158" in plain
 
 
-def test_what_does_not_apply_is_left_out_and_said(tmp_path: Path) -> None:
+def test_what_does_not_apply_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "sweep", "scaling")
     plain = [item for item in synthetic.TREATMENTS if item.name.startswith("baseline")]
     make_report(tmp_path / "run", treatments=plain, sizes=[2**20], attempts=200)
     page_text = (tmp_path / "run/report.html").read_text(encoding="utf-8")
@@ -207,12 +218,15 @@ def test_what_does_not_apply_is_left_out_and_said(tmp_path: Path) -> None:
     assert "<strong>Requests in flight</strong>: no treatment" in missing[0]
 
 
-def test_a_stopped_run_says_so(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", sizes=[2**20], attempts=200)
+@pytest.mark.usefixtures("without_charts")
+def test_a_stopped_run_says_so(reported: Path, analysis: Analysis, tmp_path: Path) -> None:
+    run = copied(reported, tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text())
     changed = {"state": "stopped", "stopped_because": "time", "cells_done": 5}
     (run / "manifest.json").write_text(json.dumps(manifest | changed))
-    assert "This run is stopped because of: time. It has 5 of" in write(run).read_text(encoding="utf-8")
+    assert "This run is stopped because of: time. It has 5 of" in write(run, analysis).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_no_run_is_an_error(tmp_path: Path) -> None:
@@ -248,8 +262,8 @@ def test_lanes_hold_every_attempt_and_its_phases(page: Page, analysis: Analysis)
     assert {cell[0] for cell in given["cells"]} == set(frame["cell"])
 
 
-def test_the_page_is_the_same_each_time(run: Path, analysis: Analysis) -> None:
-    assert write(run, analysis).read_bytes() == write(run, analysis).read_bytes()
+def test_the_page_is_the_same_each_time(run: Path, analysis: Analysis, text: str) -> None:
+    assert write(run, analysis).read_text(encoding="utf-8") == text
 
 
 MEASURED = """

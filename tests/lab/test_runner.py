@@ -121,6 +121,7 @@ def test_the_checksum_of_an_arm_is_written_down(tmp_path: Path) -> None:
     assert written == {"md5", "crc64"}
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     """Calibration: a rate that is known must be found."""
@@ -176,6 +177,7 @@ def test_a_tool_that_is_not_here_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
         available(tiny(arms=[{"method": "external", "tool": "rclone"}]))
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 def test_the_machine_is_sampled_while_cells_run() -> None:
     with HostSampler() as sampler:
@@ -205,6 +207,7 @@ def test_processors_are_taken_from_every_thread_and_given_back() -> None:
     assert os.sched_getaffinity(0) == before
 
 
+@pytest.mark.long
 def test_a_sweep_becomes_a_profile_that_the_mover_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +232,6 @@ def test_a_sweep_becomes_a_profile_that_the_mover_reads(
         profile.write(done.folder, name="../there")
 
 
-@pytest.mark.quiet
 def test_a_run_without_a_sweep_has_no_profile(run: lab.runs.Run) -> None:
     assert profile.write(run.folder) is None
 
@@ -288,6 +290,7 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
     assert {json.loads(text)["cpus_used"] for text in done.cells.factors} == {1}
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     nodes = [{"name": "one", "link": "rtt=1ms,total=20mbit", "link_down": "rtt=1ms,total=200mbit"}]

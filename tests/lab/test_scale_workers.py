@@ -81,6 +81,7 @@ def test_nodes_leave_no_files_in_the_memory_of_their_workers(own: Cluster, tmp_p
             raise AssertionError("its files are still there")
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_missing_and_not_dropped(own: Cluster, tmp_path: Path) -> None:
     # Long enough that the worker is still at work when the kill comes, on a busy machine too.
     files = [{"size": "256KiB", "count": 40}]
@@ -107,6 +108,7 @@ def test_a_worker_that_is_killed_is_missing_and_not_dropped(own: Cluster, tmp_pa
     own.wait()
 
 
+@pytest.mark.long
 def test_the_command_on_a_cluster_of_dasks_own(tmp_path: Path) -> None:
     with LocalCluster(
         n_workers=2,

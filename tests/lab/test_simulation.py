@@ -155,6 +155,7 @@ def test_what_was_lost_in_2010_comes_about_again(direction: str) -> None:
     assert min(refused) < least < most < max(refused)
 
 
+@pytest.mark.long
 def test_what_lies_beside_the_simulation_of_2010_is_what_it_gives() -> None:
     kept = {(row["direction"], row["demand_over_bound"]): row for row in founding.rows()}
     again = founding.lost("down", 1.2, seeds=founding.SEEDS[:1])

@@ -12,19 +12,31 @@ import pytest
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.statistics import made, made_series, simulated
 
+#: Two of these in the gate, all of them in `make long`.
+SEEDS = pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))]
+)
+
+
+def draws(few: int, many: int) -> pytest.MarkDecorator:
+    """A few of a simulation's draws in the gate, all of them in `make long`."""
+    return pytest.mark.parametrize("times", [few, pytest.param(many, marks=pytest.mark.long)])
+
 
 def noise(seed: int, n: int, spread: float = 0.05) -> np.ndarray:
     drawn: np.ndarray = spread * np.random.default_rng(seed).standard_normal(n)
     return drawn
 
 
-def test_median_interval_holds_the_true_median_as_often_as_it_says() -> None:
+@pytest.mark.parametrize(
+    "n", [6, pytest.param(15, marks=pytest.mark.long), pytest.param(50, marks=pytest.mark.long)]
+)
+def test_median_interval_holds_the_true_median_as_often_as_it_says(n: int) -> None:
     random = np.random.default_rng(1)
-    for n in (6, 15, 50):
-        found = [st.median_interval(random.lognormal(0, 1, n)) for _ in range(1500)]
-        held = plain.fmean(i.low <= 1.0 <= i.high for i in found if i.low is not None and i.high is not None)
-        assert found[0].level >= 0.95
-        assert abs(held - found[0].level) < 0.02
+    found = [st.median_interval(random.lognormal(0, 1, n)) for _ in range(1500)]
+    held = plain.fmean(i.low <= 1.0 <= i.high for i in found if i.low is not None and i.high is not None)
+    assert found[0].level >= 0.95
+    assert abs(held - found[0].level) < 0.02
 
 
 def test_five_values_have_a_median_but_no_interval() -> None:
@@ -138,7 +150,7 @@ def rates(n: int, seed: int, *steps: tuple[int, float], slope: float = 0, spread
     return made
 
 
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_a_link_that_fails_is_a_step_dated_within_one_transfer(seed: int) -> None:
     found = st.change_points(rates(144, seed, (70, 1 / 17)))
     assert found.says == "step"
@@ -147,7 +159,7 @@ def test_a_link_that_fails_is_a_step_dated_within_one_transfer(seed: int) -> Non
     assert found.steps[0].low <= 70 <= found.steps[0].high
 
 
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_a_ramp_is_a_drift_and_no_step(seed: int) -> None:
     found = st.change_points(rates(144, seed, slope=-0.01))
     assert found.says == "drift"
@@ -155,7 +167,7 @@ def test_a_ramp_is_a_drift_and_no_step(seed: int) -> None:
     assert found.drift.total == pytest.approx(math.expm1(-1.43), abs=0.06)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_a_slide_that_gets_steeper_is_a_drift_too(seed: int) -> None:
     bent = rates(120, seed) * np.exp(-1.5 * (np.arange(120) / 120) ** 3)
     assert st.change_points(bent).says == "drift"
@@ -171,14 +183,14 @@ def test_the_clearest_slide_is_a_drift() -> None:
     assert st.change_points(rates).says == "drift"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_a_slide_that_comes_to_rest_is_no_step(seed: int) -> None:
     rest = np.minimum(np.arange(144) / 105, 1.0)
     slid = rates(144, seed) * np.exp(-1.7 * rest)
     assert st.change_points(slid).says == "drift"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_both_at_once_are_told_apart(seed: int) -> None:
     found = st.change_points(rates(200, seed, (120, 0.5), slope=-0.004))
     assert found.says == "step and drift"
@@ -187,9 +199,10 @@ def test_both_at_once_are_told_apart(seed: int) -> None:
     assert found.drift.slope == pytest.approx(-0.004, rel=0.2)
 
 
-def test_noise_is_steady() -> None:
-    says = [st.change_points(rates(100, seed)).says for seed in range(60)]
-    assert says.count("steady") >= 57
+@draws(10, 60)
+def test_noise_is_steady(times: int) -> None:
+    says = [st.change_points(rates(100, seed)).says for seed in range(times)]
+    assert says.count("steady") >= 0.95 * times
 
 
 def test_two_heaps_are_no_steps() -> None:
@@ -198,9 +211,10 @@ def test_two_heaps_are_no_steps() -> None:
     assert sum(st.change_points(np.exp(logs)).says != "steady" for logs in heaps) <= 3
 
 
-def test_a_rate_that_halves_in_a_short_series_is_found() -> None:
-    says = [st.change_points(rates(30, seed, (15, 0.5))).says for seed in range(40)]
-    assert says.count("step") >= 38
+@draws(10, 40)
+def test_a_rate_that_halves_in_a_short_series_is_found(times: int) -> None:
+    says = [st.change_points(rates(30, seed, (15, 0.5))).says for seed in range(times)]
+    assert says.count("step") >= 0.95 * times
 
 
 def test_a_slide_in_the_midst_of_a_run_is_no_step() -> None:
@@ -330,8 +344,8 @@ def share_held(made_of: Callable[[], tuple[st.Interval, float]], times: int) -> 
     return made.held("", "", made_of, times).share
 
 
-@pytest.mark.parametrize("n", [12, 20])
-@pytest.mark.parametrize("draw", [made.lognormal, made.heavy])
+@pytest.mark.parametrize("n", [12, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("draw", [made.lognormal, pytest.param(made.heavy, marks=pytest.mark.long)])
 def test_the_interval_of_a_crossover_is_no_wider_than_it_says(n: int, draw: made.Draw) -> None:
     random = np.random.default_rng(23)
     assert 0.91 <= share_held(lambda: made_series.crossing(random, draw, n), 150) <= 0.98
@@ -345,13 +359,16 @@ def test_the_bounds_of_a_crossover_do_not_depend_on_the_sizes_tried_between() ->
     assert size.high / size.low < 1.005
 
 
+@draws(15, 60)
 @pytest.mark.parametrize("draw", [made.lognormal, made.alike])
-def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: made.Draw) -> None:
+def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: made.Draw, times: int) -> None:
     random = np.random.default_rng(24)
-    assert share_held(lambda: made_series.dated(random, draw, 144, 1.5 * made.NOISE), 60) >= 0.9
+    assert share_held(lambda: made_series.dated(random, draw, 144, 1.5 * made.NOISE), times) >= 0.9
 
 
-@pytest.mark.parametrize("n", [6, 12, 20])
+@pytest.mark.parametrize(
+    "n", [12, pytest.param(6, marks=pytest.mark.long), pytest.param(20, marks=pytest.mark.long)]
+)
 def test_a_level_that_gives_just_enough_is_not_left_out_of_the_range_of_the_knee(n: int) -> None:
     random = np.random.default_rng(25)
     held = share_held(lambda: (made_series.knee(random, made.lognormal, n, made_series.JUST), 8.0), 400)
@@ -368,7 +385,9 @@ def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() ->
     assert not st.serial([[1.0, 2.0, 3.0]]).shown
 
 
-@pytest.mark.parametrize("n", [6, 12, 20])
+@pytest.mark.parametrize(
+    "n", [6, pytest.param(12, marks=pytest.mark.long), pytest.param(20, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("draw", [made.alike, made.lognormal])
 def test_medians_of_replicates_that_are_alike_get_intervals_that_hold_the_truth(
     n: int, draw: made.Draw

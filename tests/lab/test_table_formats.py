@@ -71,6 +71,7 @@ def test_a_plan_of_rows_that_makes_no_sense_is_refused(change: dict[str, Any], h
     assert caught.value.hint == hint
 
 
+@pytest.mark.long
 def test_every_way_brings_all_rows_and_the_report_says_what_they_cost(tmp_path: Path) -> None:
     nodes = [{"name": "near"}, {"name": "far", "link": "rtt=20ms,total=200mbit"}]
     plan = planfile.parse(ROWS | {"replicates": 1, "nodes": nodes})

@@ -29,6 +29,7 @@ def analyse(folder: Path) -> tuple[int, float, float]:
     return int(results), float(seconds), float(memory)
 
 
+@pytest.mark.long
 def test_ten_thousand_attempts(tmp_path: Path) -> None:
     results, _, memory = analyse(synthetic.write(tmp_path / "run", attempts=10_000))
     assert results > 25

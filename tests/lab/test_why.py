@@ -22,6 +22,7 @@ from haulage.lab.why.explaining import Explanation, explain
 from haulage.lab.why.plain import shown, time_words
 from haulage.lab.why.words import paragraph, title
 from lab import made_records as made
+from lab.in_process import InProcess
 from lab.made_records import BLOCKS, MIB, MS, explained as of, ramp
 
 DAMAGED = "the file is damaged or cut short; copy it again from where it was written, or record another job"
@@ -331,7 +332,7 @@ def test_a_job_that_failed_leaves_a_record_too(emulator: Endpoint, tmp_path: Pat
 
 
 def test_a_job_that_failed_is_said_to_have_failed(
-    haul_at: Callable[[Endpoint], Haul], emulator: Endpoint, tmp_path: Path
+    haul_at: Callable[[Endpoint], Haul], emulator: Endpoint, in_process: InProcess, tmp_path: Path
 ) -> None:
     """It was "nothing to explain: it finished in 1 request"."""
     haul = haul_at(emulator)
@@ -339,15 +340,17 @@ def test_a_job_that_failed_is_said_to_have_failed(
     (tmp_path / "data/a").write_bytes(b"a")
     lines = haul("cp", "data", "az://nocontainer/d/", "--json", "--record", "f.parquet", code=4).text
     (tmp_path / "f.jsonl").write_text(lines)
-    answer = json.loads(haul("why", "f.jsonl", "--json").text)
+    answer = json.loads(in_process("why", "f.jsonl", "--json").text)
     assert (answer["title"], answer["status"], answer["cause"]) == ("The job failed", "failed", "failed")
     assert answer["text"][0].startswith("It ended with exit code 4: list az://nocontainer/d/: no such")
     assert (answer["failure"]["kind"], answer["failure"]["exit_code"]) == ("not_found", 4)
     assert answer["failure"]["hint"] in answer["text"][0]
     assert answer["experiment"] is None
-    assert haul("why", "f.jsonl", "-q").text.startswith("The job failed. It ended with exit code 4: list ")
+    assert in_process("why", "f.jsonl", "-q").text.startswith(
+        "The job failed. It ended with exit code 4: list "
+    )
     # A record has no end. What failed last is in it.
-    answer = json.loads(haul("why", "f.parquet", "--json").text)
+    answer = json.loads(in_process("why", "f.parquet", "--json").text)
     assert (answer["title"], answer["status"]) == ("The last request failed", "nothing to explain")
     assert answer["text"][0].startswith("ListBlobs az://nocontainer/d/ failed: 404 ContainerNotFound.")
     assert answer["failure"]["exit_code"] is None
@@ -463,7 +466,8 @@ def test_a_record_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "run.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(haulage.HaulageError) as caught:
-        explain(tmp_path / "run.parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refuse)
+        with pytest.raises(haulage.HaulageError) as caught:
+            explain(tmp_path / "run.parquet")
     assert caught.value.hint == f"make it readable: chmod u+r {tmp_path / 'run.parquet'}"
