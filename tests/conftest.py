@@ -110,7 +110,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         yield endpoint
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A browser for pages."""
     # Few tests need it, and it takes a while to import.
