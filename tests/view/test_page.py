@@ -33,6 +33,7 @@ from view.viewing import Viewer, viewing
 
 PAGE = Path(__file__).resolve().parents[2] / "python/haulage/view/page"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+DRAWN = pytest.mark.slow("a browser draws many maps one after another, each of which is waited for")
 WORLD = fragment(file="world.nc", var="ta", range="all")
 
 
@@ -104,6 +105,7 @@ def test_files_are_searched_and_their_variables_listed(opened: Callable[..., See
     assert "Made for a test" in one.text("#attributes")
 
 
+@DRAWN
 def test_steps_levels_and_range_by_keys_and_sliders(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
     assert one.text(".axis[data-dim=time] output").startswith("2000-01-16")
@@ -141,6 +143,7 @@ def test_steps_levels_and_range_by_keys_and_sliders(opened: Callable[..., Seen])
     assert one.range() != (240, 300)
 
 
+@DRAWN
 def test_play_goes_on_until_stopped(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
     one.page.select_option("#rate", "20")
@@ -189,6 +192,7 @@ def test_a_place_gives_its_value_its_series_and_its_profile(opened: Callable[...
     one.until(f"document.getElementById('exact').textContent.includes('{where}')")
 
 
+@DRAWN
 def test_zoom_pan_and_projections_by_mouse_and_keys(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
 
@@ -240,6 +244,7 @@ def test_zoom_pan_and_projections_by_mouse_and_keys(opened: Callable[..., Seen])
     assert one.page.evaluate("() => document.activeElement.id") == "search"
 
 
+@DRAWN
 def test_two_data_sets_on_one_scale_and_their_difference(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&at=time:1,plev:0")
     one.page.click("#beside")
@@ -312,6 +317,7 @@ def test_what_is_seen_is_taken_along(opened: Callable[..., Seen], tmp_path: Path
     assert np.array_equal(np.sort(values.ravel()), np.sort([np.float32(row["ta"]) for row in rows]))
 
 
+@DRAWN
 def test_a_link_brings_the_view_back(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&at=time:5,plev:2&map=north&view=0.1,-0.1,0.8")
     one.page.select_option("#scale", "grey")
