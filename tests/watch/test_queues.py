@@ -23,7 +23,9 @@ import pytest
 import haulage.watch
 from command import Haul
 from endpoints import Endpoint, free_port
+from haulage.commands.running import run
 from haulage.errors import HaulageError
+from haulage.watch.cli import watch
 from haulage.watch.following import Follower
 from haulage.watch.log import log_at
 from haulage.watch.queues.account import opened
@@ -87,6 +89,7 @@ def kept(path: Path) -> set[tuple[str, str, str, str]]:
     return {(row["job"], row["node"], row["stream"], row["seq"]) for row in rows_of(path) if row["seq"]}
 
 
+@pytest.mark.slow("two workers and three watchers start, and see each other through a store and a queue")
 @pytest.mark.parametrize("many", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_what_a_killed_worker_has_said_comes_through_the_queue(
     both: Haul, azurite: Endpoint, queues: Queues, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
@@ -307,9 +310,21 @@ def test_a_queue_that_is_away_stops_no_worker_and_no_watcher(folder: InFolder, t
     assert {(row["level"], row["object"]) for row in away} == {("ERROR", "queue://bell")}
 
 
-def test_what_was_not_sent_is_said_at_the_end(both: Haul, folder: InFolder) -> None:
+def test_what_was_not_sent_is_said_at_the_end(
+    queues: Queues,
+    folder: InFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    # How long it goes on trying at the end.
+    monkeypatch.setattr("haulage.watch.beside.END_S", 1.0)
     written(folder, 3)
-    said = both("watch", folder.root, "--once", "--quiet", "--send", "none-of-these", code=1).stderr
+    words = [str(folder.root), "--once", "--quiet", "--send", "none-of-these"]
+    assert run(watch, "watch", words, extra="watch") == 1
+    said = capsys.readouterr().err
     assert "not all of the log is in the queue: send to queue://none-of-these: 404 QueueNotFound" in said
     assert "the log has it all" in said
 
