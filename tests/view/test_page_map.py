@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def colours_of(
     seen: Seen,
     cells: list[tuple[int, int]],
     place: Callable[[int, int], tuple[float, float]],
-    around: list[tuple[float, float]],
+    around: Sequence[tuple[float, float]],
 ) -> list[list[Colour]]:
     """Return the colours at places around those of cells, from one picture of the screen."""
     places = [(lon + dx, lat + dy) for lon, lat in starmap(place, cells) for dx, dy in around]
