@@ -5,8 +5,22 @@ from __future__ import annotations
 import pytest
 from fsspec.tests import abstract
 
-from filesystem.places import Place
+from endpoints import S3Endpoint
+from filesystem.places import Place, azure_place, s3_place
 from haulage.filesystem import HaulageFileSystem
+
+
+@pytest.fixture(
+    params=[
+        "emulator",
+        pytest.param("azurite", marks=pytest.mark.long),
+        pytest.param("versitygw", marks=pytest.mark.long),
+    ]
+)
+def place(request: pytest.FixtureRequest) -> Place:
+    """A container of each service in turn; the gate asks the emulator alone."""
+    found = request.getfixturevalue(request.param)
+    return s3_place(found) if isinstance(found, S3Endpoint) else azure_place(found)
 
 
 class _Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]

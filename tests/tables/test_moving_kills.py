@@ -1,4 +1,4 @@
-"""Exports and imports that are killed at random moments, and gone on with: each row is there once."""
+"""Exports and imports that are killed, and gone on with: each row is there once."""
 
 from __future__ import annotations
 
@@ -19,21 +19,31 @@ from endpoints import TableEndpoint
 from haulage.tables.moving import export_table, import_table, verify
 from tables.moving import at, fresh
 
-ROWS = 60_000
+#: How far a killed import has come at least.
+BEGUN = 1_000
+
+
+@pytest.fixture(scope="module")
+def rows(request: pytest.FixtureRequest) -> int:
+    """How many there are: kills at random moments need a job that lasts."""
+    return getattr(request, "param", 12_000)
+
+
+many = pytest.mark.parametrize("rows", [60_000], indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
 def emulated() -> Iterator[haulage.Emulator]:
-    with haulage.Emulator(link="rtt=10ms,total=200mbit") as emulator:
+    with haulage.Emulator(link="rtt=10ms,total=100mbit") as emulator:
         yield emulator
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory: pytest.TempPathFactory, rows: int) -> Path:
     """Rows of which every thousandth has a key that no table takes."""
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     with path.open("w", encoding="utf-8") as file:
-        for n in range(ROWS):
+        for n in range(rows):
             key = f"{n:06}" if n % 1000 != 500 else f"{n:06}/"
             row = {"PartitionKey": f"p{n % 37:02}", "RowKey": key, "n": n, "text": f"row {n}" * 5}
             file.write(json.dumps(row) + "\n")
@@ -41,9 +51,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def filled(emulated: haulage.Emulator, source: Path) -> str:
+def filled(emulated: haulage.Emulator, source: Path, rows: int) -> str:
     table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
-    assert import_table(source, table, create=True).refused == ROWS // 1000
+    assert import_table(source, table, create=True).refused == rows // 1000
     return table
 
 
@@ -76,21 +86,23 @@ def until_done(arguments: list[str], home: Path, seed: int, whole: float) -> int
     return 4
 
 
-def exports(filled: str, tmp_path: Path, seeds: range) -> None:
+def exports(filled: str, rows: int, tmp_path: Path, seeds: range) -> None:
     whole = duration(["export", filled, str(tmp_path / "whole.parquet")], tmp_path)
     kills = 0
     for seed in seeds:
         path = tmp_path / f"{seed}.parquet"
         kills += until_done(["export", filled, str(path)], tmp_path, seed, whole)
         numbers = pq.read_table(path, columns=["n"]).column("n").to_pylist()
-        assert sorted(numbers) == [n for n in range(ROWS) if n % 1000 != 500], seed
+        assert sorted(numbers) == [n for n in range(rows) if n % 1000 != 500], seed
         assert verify(str(tmp_path / "whole.parquet"), str(path)).same
         path.unlink()
         assert not list(tmp_path.glob(".*haul-export*"))
     assert kills >= len(seeds) // 3
 
 
-def imports(emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path, seeds: range) -> None:
+def imports(
+    emulated: haulage.Emulator, filled: str, source: Path, rows: int, tmp_path: Path, seeds: range
+) -> None:
     whole, kills = 0.0, 0
     for seed in seeds:
         table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
@@ -102,69 +114,84 @@ def imports(emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Pat
             kills += until_done(arguments, tmp_path, seed, whole)
         assert verify(filled, table).same, seed
         refused = [json.loads(line)["row"] for line in letters.read_text().splitlines()]
-        assert sorted(refused) == list(range(500, ROWS, 1000)), seed
+        assert sorted(refused) == list(range(500, rows, 1000)), seed
     assert kills >= len(seeds) // 3
 
 
-def test_an_export_that_is_killed_goes_on(filled: str, tmp_path: Path) -> None:
-    exports(filled, tmp_path, range(2))
+def import_killed_at(done: int, arguments: list[str], source: Path, table: str, home: Path) -> None:
+    """Kill an import as soon as so many rows are done."""
+    kept = source.with_name(f"{source.name}.{table.rpartition('/')[2]}.haul-import")
+    command = [str(HAUL), "table", "import", str(source), table, *arguments, "--quiet"]
+    with subprocess.Popen(command, env=clean_environment(home)) as process:
+        while not kept.exists() or json.loads(kept.read_bytes())["done"] < done:
+            assert process.poll() is None, "it was done before it was killed"
+            time.sleep(0.005)
+        process.kill()
+
+
+def test_an_export_that_is_killed_goes_on(filled: str, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    killed_on_the_way(filled, path)
+    killed_on_the_way(filled, path)
+    again = export_table(filled, path)
+    assert again.resumed_rows > 0
+    numbers = pq.read_table(path, columns=["n"]).column("n").to_pylist()
+    assert sorted(numbers) == [n for n in range(rows) if n % 1000 != 500]
+    assert verify(str(path), filled).same
+    assert not list(tmp_path.glob(".*haul-export*"))
 
 
 def test_an_import_that_is_killed_goes_on(
-    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path
+    emulated: haulage.Emulator, filled: str, source: Path, rows: int, tmp_path: Path
 ) -> None:
-    imports(emulated, filled, source, tmp_path, range(3))
+    table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
+    letters = tmp_path / "letters.jsonl"
+    arguments = ["--create", "--dead-letters", str(letters)]
+    import_killed_at(BEGUN, arguments, source, table, tmp_path)
+    import_killed_at(3 * BEGUN, arguments, source, table, tmp_path)
+    again = import_table(source, table, create=True, dead_letters=letters)
+    assert again.resumed_from >= 3 * BEGUN
+    assert verify(filled, table).same
+    refused = [json.loads(line)["row"] for line in letters.read_text().splitlines()]
+    assert sorted(refused) == list(range(500, rows, 1000))
 
 
 @pytest.mark.parametrize("again", ["--create", "made by somebody"])
 def test_an_import_into_a_table_that_was_removed_begins_anew(
-    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path, again: str
+    emulated: haulage.Emulator, filled: str, source: Path, rows: int, tmp_path: Path, again: str
 ) -> None:
     """It went on from where it was, and said that rows were written which went away with the table."""
     service, name = TableEndpoint("emulator", emulated.endpoint), fresh()
     table, letters = at(service, name), tmp_path / "letters.jsonl"
-    arguments = ["import", str(source), table, "--create", "--dead-letters", str(letters)]
-    kept = source.with_name(f"{source.name}.{name}.haul-import")
-    command = [str(HAUL), "table", *arguments, "--quiet"]
-    with subprocess.Popen(command, env=clean_environment(tmp_path)) as process:
-        while not kept.exists() or json.loads(kept.read_bytes())["done"] < 1000:
-            assert process.poll() is None, "it was done before it was killed"
-            time.sleep(0.01)
-        process.kill()
+    import_killed_at(BEGUN, ["--create", "--dead-letters", str(letters)], source, table, tmp_path)
     assert letters.exists()
     service.service.delete_table(name)
     if again != "--create":
         service.service.create_table(name)
     imported = import_table(source, table, create=again == "--create", dead_letters=letters)
-    assert (imported.resumed_from, imported.refused) == (0, ROWS // 1000)
+    assert (imported.resumed_from, imported.refused) == (0, rows // 1000)
     assert verify(filled, table).same
-    assert len(letters.read_text().splitlines()) == ROWS // 1000
+    assert len(letters.read_text().splitlines()) == rows // 1000
 
 
 def test_an_import_of_a_file_that_another_one_has_replaced_begins_anew(
-    emulated: haulage.Emulator, source: Path, tmp_path: Path
+    emulated: haulage.Emulator, source: Path, rows: int, tmp_path: Path
 ) -> None:
     """One of the same size and time, as `cp -p` leaves it, was gone on with: rows of two files."""
     service, name = TableEndpoint("emulator", emulated.endpoint), fresh()
     table, mine, other = at(service, name), tmp_path / "rows.jsonl", tmp_path / "other.jsonl"
     text = source.read_text()
     mine.write_text(text)
-    kept = mine.with_name(f"{mine.name}.{name}.haul-import")
     letters = tmp_path / "letters.jsonl"
-    command = [str(HAUL), "table", "import", str(mine), table, "--create", "--dead-letters", str(letters)]
-    with subprocess.Popen([*command, "--quiet"], env=clean_environment(tmp_path)) as process:
-        while not kept.exists() or json.loads(kept.read_bytes())["done"] < 1000:
-            assert process.poll() is None, "it was done before it was killed"
-            time.sleep(0.01)
-        process.kill()
+    import_killed_at(BEGUN, ["--create", "--dead-letters", str(letters)], mine, table, tmp_path)
     other.write_text(text.replace("row ", "new "))
-    found = mine.stat()
-    os.utime(other, ns=(found.st_atime_ns, found.st_mtime_ns))
+    before = mine.stat()
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
     other.replace(mine)
     again = import_table(mine, table, create=True, dead_letters=tmp_path / "others.jsonl")
-    assert (again.resumed_from, again.refused) == (0, ROWS // 1000)
-    rows = service.service.get_table_client(name).list_entities(select="text")
-    assert {row["text"][:4] for row in rows} == {"new "}
+    assert (again.resumed_from, again.refused) == (0, rows // 1000)
+    found = service.service.get_table_client(name).list_entities(select="text")
+    assert {row["text"][:4] for row in found} == {"new "}
 
 
 def killed_on_the_way(table: str, path: Path) -> Path:
@@ -214,7 +241,7 @@ def test_rows_that_were_read_more_than_a_day_ago_are_read_again(filled: str, tmp
 
 
 def test_a_copy_goes_on_only_with_rows_of_its_own_account(
-    emulated: haulage.Emulator, filled: str, tmp_path: Path
+    emulated: haulage.Emulator, filled: str, rows: int, tmp_path: Path
 ) -> None:
     """The same names, with another account in the environment, are other tables."""
     name, target = filled.partition("?")[0].rpartition("/")[2], fresh()
@@ -232,22 +259,48 @@ def test_a_copy_goes_on_only_with_rows_of_its_own_account(
         env["AZURE_STORAGE_CONNECTION_STRING"] = other.connection_string
         ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, "")
-        rows = there.service.get_table_client(target).list_entities()
-        assert [row["PartitionKey"] for row in rows] == ["other"]
+        copied = there.service.get_table_client(target).list_entities()
+        assert [row["PartitionKey"] for row in copied] == ["other"]
     env["AZURE_STORAGE_CONNECTION_STRING"] = emulated.connection_string
     ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert f"had already fetched {ROWS - ROWS // 1000:,} of these rows" in ran.stderr
+    assert f"had already fetched {rows - rows // 1000:,} of these rows" in ran.stderr
     here.service.delete_table(target)
 
 
-def index_kept(emulated: haulage.Emulator, tmp_path: Path, seeds: range) -> None:
-    rows, kills, whole = 6_000, 0, 0.0
-    source = tmp_path / "stations.jsonl"
+def stations(folder: Path, rows: int) -> Path:
+    source = folder / "stations.jsonl"
     with source.open("w", encoding="utf-8") as file:
         for n in range(rows):
             row = {"PartitionKey": f"p{n % 17:02}", "RowKey": f"{n:05}", "station": f"s/{n % 29}"}
             file.write(json.dumps(row) + "\n")
+    return source
+
+
+def index_is_whole(table: str, rows: int, tmp_path: Path) -> None:
+    index = tmp_path / f"{table.rpartition('/')[2]}.parquet"
+    export_table(f"{table}Bystation", index)
+    entries = pq.read_table(index, columns=["P", "R"]).to_pylist()
+    keys = [(entry["P"], entry["R"]) for entry in entries]
+    assert sorted(keys) == sorted((f"p{n % 17:02}", f"{n:05}") for n in range(rows))
+    found = export_table(table, tmp_path / "found.parquet", filter="station eq 's/7'")
+    assert (found.index, found.rows) == (f"{table}Bystation", sum(n % 29 == 7 for n in range(rows)))
+
+
+def test_an_index_has_every_row_after_kills(emulated: haulage.Emulator, rows: int, tmp_path: Path) -> None:
+    source, table = stations(tmp_path, rows), at(TableEndpoint("emulator", emulated.endpoint), fresh())
+    arguments = ["--create", "--index", "station"]
+    import_killed_at(BEGUN, arguments, source, table, tmp_path)
+    import_killed_at(2 * BEGUN, arguments, source, table, tmp_path)
+    assert import_table(source, table, create=True, index=["station"]).resumed_from >= 2 * BEGUN
+    index_is_whole(table, rows, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_an_index_has_every_row_after_many_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
+    kills, whole, seeds = 0, 0.0, range(400, 420)
+    source = stations(tmp_path, 6_000)
     for seed in seeds:
         table = at(TableEndpoint("emulator", emulated.endpoint), fresh())
         arguments = ["import", str(source), table, "--create", "--index", "station"]
@@ -255,35 +308,21 @@ def index_kept(emulated: haulage.Emulator, tmp_path: Path, seeds: range) -> None
             whole = duration(arguments, tmp_path)
         else:
             kills += until_done(arguments, tmp_path, seed, whole)
-        index = tmp_path / f"{seed}.parquet"
-        export_table(f"{table}Bystation", index)
-        entries = pq.read_table(index, columns=["P", "R"]).to_pylist()
-        keys = [(entry["P"], entry["R"]) for entry in entries]
-        assert sorted(keys) == sorted((f"p{n % 17:02}", f"{n:05}") for n in range(rows)), seed
-        found = export_table(table, tmp_path / "found.parquet", filter="station eq 's/7'")
-        assert (found.index, found.rows) == (f"{table}Bystation", sum(n % 29 == 7 for n in range(rows)))
+        index_is_whole(table, 6_000, tmp_path)
     assert kills >= len(seeds) // 3
 
 
-def test_an_index_has_every_row_after_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
-    index_kept(emulated, tmp_path, range(300, 303))
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@many
+def test_fifty_exports_that_are_killed(filled: str, rows: int, tmp_path: Path) -> None:
+    exports(filled, rows, tmp_path, range(100, 150))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_an_index_has_every_row_after_many_kills(emulated: haulage.Emulator, tmp_path: Path) -> None:
-    index_kept(emulated, tmp_path, range(400, 420))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-def test_fifty_exports_that_are_killed(filled: str, tmp_path: Path) -> None:
-    exports(filled, tmp_path, range(100, 150))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
+@many
 def test_twenty_imports_that_are_killed(
-    emulated: haulage.Emulator, filled: str, source: Path, tmp_path: Path
+    emulated: haulage.Emulator, filled: str, source: Path, rows: int, tmp_path: Path
 ) -> None:
-    imports(emulated, filled, source, tmp_path, range(200, 220))
+    imports(emulated, filled, source, rows, tmp_path, range(200, 220))

@@ -69,12 +69,13 @@ def service(request: pytest.FixtureRequest) -> TableEndpoint:
 
 def round_trip(service: TableEndpoint, table: str, folder: Path) -> None:
     """Export the table to each form that keeps types, import it again, and see that nothing differs."""
+    wanted = read(service, table)
     for end in ("parquet", "arrow", "jsonl"):
         path, again = folder / f"{table}.{end}", fresh()
         rows = export_table(at(service, table), path).rows
         done = import_table(path, at(service, again), create=True)
         assert (done.written, done.refused) == (rows, 0)
-        assert read(service, again) == read(service, table)
+        assert read(service, again) == wanted
         assert verify(at(service, table), at(service, again)).same
 
 
@@ -163,7 +164,8 @@ def test_rows_of_a_mebibyte(service: TableEndpoint, tmp_path: Path) -> None:
     client = service.service.create_table(table)
     # In JSON such a character takes six bytes, which Azurite takes for the size of the row.
     character = "x" if service.name == "azurite" else "\x01"
-    for n in range(4):
+    # Two of these are more than a request may hold.
+    for n in range(2):
         texts = {f"t{part}": character * 32_000 for part in range(12)}
         data = {f"b{part}": bytes([n]) * 64_000 for part in range(3)}
         client.create_entity({"PartitionKey": "p", "RowKey": f"{n}"} | texts | data)

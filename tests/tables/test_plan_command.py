@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import pytest
 
 from haulage.errors import HaulageError
+from haulage.tables.cli import main
 from haulage.tables.plan import predict, propose
 from haulage.tables.plan.data import Data
 from tables.making import make
@@ -20,12 +22,29 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guides/table-keys.md"
 
 
-def plan(*arguments: str, code: int = 0, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "haulage.tables", "plan", *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran
+class Plan(Protocol):
+    def __call__(self, *arguments: str, code: int = 0) -> Said: ...
+
+
+class Said(NamedTuple):
+    """What the command wrote."""
+
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def plan(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The command, in this process, in the folder with files."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str, code: int = 0) -> Said:
+        ended = main(["plan", *arguments])
+        said = Said(*capsys.readouterr())
+        assert ended == code, said
+        return said
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_what_it_prints(folder: Path) -> None:
-    said = plan(
-        "weather.parquet", "--query", "station, time within 7d", "--table", "obs", folder=folder
-    ).stdout
+def test_what_it_prints(plan: Plan) -> None:
+    said = plan("weather.parquet", "--query", "station, time within 7d", "--table", "obs").stdout
     assert "PartitionKey  {station}\nRowKey        {time:reversed}\n" in said
     assert re.search(r"station = \? and time within 7d +range in one partition +43 +43 +43 +1\n", said)
     assert "50 partitions; the largest, 'st000', has 100 rows (2 % of all, " in said
@@ -55,15 +72,15 @@ def test_what_it_prints(folder: Path) -> None:
     )
 
 
-def test_assumed_queries_and_indexes_are_said_in_english(folder: Path) -> None:
-    said = plan("weather.parquet", folder=folder).stdout
+def test_assumed_queries_and_indexes_are_said_in_english(plan: Plan) -> None:
+    said = plan("weather.parquet").stdout
     assert (
         "no --query was given, so the keys are for queries that are typical for such data:\n"
         "  rows with a given station and time (weight 10)\n"
         "  rows with a given station, in a range of time (weight 5)\n"
     ) in said
     one, several = "temperature = ?", "station = ? and temperature > 0"
-    said = plan("weather.parquet", "--query", one, "--query", several, folder=folder).stdout
+    said = plan("weather.parquet", "--query", one, "--query", several).stdout
     told = [line for line in said.splitlines() if line.startswith("an index on ")]
     assert told
     for line in told:
@@ -76,8 +93,8 @@ def test_assumed_queries_and_indexes_are_said_in_english(folder: Path) -> None:
     assert "-1e+02" not in said
 
 
-def test_json(folder: Path) -> None:
-    said = json.loads(plan("weather.parquet", "--query", "station, time", "--json", folder=folder).stdout)
+def test_json(plan: Plan) -> None:
+    said = json.loads(plan("weather.parquet", "--query", "station, time", "--json").stdout)
     assert (said["partition_key"], said["row_key"]) == ("{station}", "{time:reversed}")
     assert said["candidates"][0]["queries"][0]["rows_read"] == 1
     assert said["candidates"][0]["spread"]["largest_share"] == 0.02
@@ -85,23 +102,23 @@ def test_json(folder: Path) -> None:
     assert said["assumed_queries"] is False
 
 
-def test_rows_that_are_alike_end_with_one(folder: Path) -> None:
-    said = plan("alike.csv", code=1, folder=folder).stdout
+def test_rows_that_are_alike_end_with_one(plan: Plan) -> None:
+    said = plan("alike.csv", code=1).stdout
     assert "warning: not unique: 1 of 3 rows (33 %) would replace another row with the same keys; " in said
 
 
-def test_a_plot_needs_nothing_from_elsewhere(folder: Path) -> None:
-    plan("weather.parquet", "--plot", "spread.svg", folder=folder)
+def test_a_plot_needs_nothing_from_elsewhere(plan: Plan, folder: Path) -> None:
+    plan("weather.parquet", "--plot", "spread.svg")
     assert (folder / "spread.svg").read_text().startswith("<svg")
-    plan("weather.parquet", "--plot", "spread.html", folder=folder)
+    plan("weather.parquet", "--plot", "spread.html")
     page = (folder / "spread.html").read_text()
     assert 'src="http' not in page
     assert "{station} / {time:reversed}" in page
 
 
-def test_names_with_marks_of_patterns_are_names(folder: Path) -> None:
+def test_names_with_marks_of_patterns_are_names(plan: Plan, folder: Path) -> None:
     (folder / "a[1]*?.csv").write_text("id,n\nx,1\ny,2\n")
-    assert "2 rows, 2 columns" in plan("a[1]*?.csv", folder=folder).stdout
+    assert "2 rows, 2 columns" in plan("a[1]*?.csv").stdout
 
 
 HINTS: list[tuple[int, list[str], str]] = [
@@ -148,8 +165,8 @@ HINTS: list[tuple[int, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("code", "arguments", "hint"), HINTS, ids=[" ".join(line) for _, line, _ in HINTS])
-def test_hint(folder: Path, code: int, arguments: list[str], hint: str) -> None:
-    said = plan(*arguments, code=code, folder=folder).stderr
+def test_hint(plan: Plan, code: int, arguments: list[str], hint: str) -> None:
+    said = plan(*arguments, code=code).stderr
     assert f"(hint: {hint})" in said
     assert len(said.splitlines()) == 1
 
@@ -178,12 +195,12 @@ def test_hints_of_calls(folder: Path) -> None:
         )
 
 
-def test_a_file_that_is_damaged_within_is_an_error_not_a_crash(folder: Path) -> None:
+def test_a_file_that_is_damaged_within_is_an_error_not_a_crash(plan: Plan, folder: Path) -> None:
     whole = bytearray((folder / "weather.parquet").read_bytes())
     for place in range(4, len(whole) // 2):
         whole[place] ^= 0x5A
     (folder / "within.parquet").write_bytes(whole)
-    assert "(hint: check " in plan("within.parquet", code=2, folder=folder).stderr
+    assert "(hint: check " in plan("within.parquet", code=2).stderr
 
 
 @pytest.mark.parametrize("module", ["duckdb", "altair"])
@@ -199,7 +216,7 @@ def test_a_package_that_is_missing_is_named(folder: Path, module: str) -> None:
     assert f"(hint: {hints[module]})" in ran.stderr
 
 
-def test_the_reference_names_every_option() -> None:
+def test_the_reference_names_every_option(plan: Plan) -> None:
     section = (
         (ROOT / "docs/reference/command.md").read_text().split("## haul table plan")[1].split("## haul ")[0]
     )

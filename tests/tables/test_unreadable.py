@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -43,34 +46,56 @@ def make(kind: tuple[int, str, str], path: Path) -> None:
         path.chmod(0)
 
 
-@pytest.mark.parametrize(
-    ("command", "end", "kind"),
-    [
-        *product(["verify"], [".receipt.json", ".parquet", ".csv"], [NOT_THERE, REFUSED, FOLDER]),
-        *product(["restore"], [".receipt.json"], [NOT_THERE, REFUSED, FOLDER]),
-        *product(["import"], [".parquet", ".csv.gz", ".arrow"], [REFUSED, FOLDER]),
-        *product(["serve"], [".parquet"], [NOT_THERE, REFUSED, FOLDER]),
-        *product(["plan"], [".parquet", ".csv"], [REFUSED]),
-    ],
-)
-def test_the_message_is_true(
-    command: str, end: str, kind: tuple[int, str, str], table: str, tmp_path: Path
-) -> None:
+CASES = [
+    *product(["verify"], [".receipt.json", ".parquet", ".csv"], [NOT_THERE, REFUSED, FOLDER]),
+    *product(["restore"], [".receipt.json"], [NOT_THERE, REFUSED, FOLDER]),
+    *product(["import"], [".parquet", ".csv.gz", ".arrow"], [REFUSED, FOLDER]),
+    *product(["serve"], [".parquet"], [NOT_THERE, REFUSED, FOLDER]),
+    *product(["plan"], [".parquet", ".csv"], [REFUSED]),
+]
+#: Runs lines of `haul table`, each as a process of its own would.
+RUN = """
+import contextlib, io, json, sys
+from haulage.tables.cli import main
+for line in json.load(sys.stdin):
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        print(json.dumps([main(line), said.getvalue()]))
+"""
+
+
+def test_the_message_is_true(table: str, tmp_path: Path) -> None:
     """A receipt that was not there was said not to be one; others ended with a traceback, or were served."""
-    code, cause, hint = kind
-    path = tmp_path / f"rows{end}"
-    make(kind, path)
-    rest = {"serve": ["--listen", "127.0.0.1:0"], "plan": []}.get(command, [table])
-    line = [*AS_A_USER, str(HAUL), "table", command, str(path), *rest]
-    env = clean_environment(tmp_path)
-    done = subprocess.run(line, check=False, env=env, capture_output=True, text=True, timeout=60)
-    assert done.stderr.replace("\n", " ").strip().endswith(f"open {path}: {cause} (hint: {hint})")
-    assert done.returncode == code
+    lines = []
+    for number, (command, end, kind) in enumerate(CASES):
+        path = tmp_path / f"{number}{end}"
+        make(kind, path)
+        rest = {"serve": ["--listen", "127.0.0.1:0"], "plan": []}.get(command, [table])
+        lines.append([command, str(path), *rest])
+    run = [*AS_A_USER, sys.executable, "-c", RUN]
+    done = subprocess.run(
+        run,
+        check=True,
+        env=clean_environment(tmp_path),
+        input=json.dumps(lines),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    for (command, end, kind), line, (code, said) in zip(CASES, lines, found, strict=True):
+        expected, cause, hint = kind
+        whole = said.replace("\n", " ").strip()
+        assert whole.endswith(f"open {line[1]}: {cause} (hint: {hint})"), (command, end)
+        assert code == expected
+        assert str(code) in exit_codes(command), f"haul table {command} --help leaves out {code}"
+
+
+@cache
+def exit_codes(command: str) -> list[str]:
+    """Return what the help of a command has below its exit codes."""
     told = [str(HAUL), "table", command, "--help"]
-    codes = subprocess.run(told, check=True, env=env, capture_output=True, text=True).stdout.split(
-        "Exit codes:"
-    )[1]
-    assert str(code) in codes.split(), f"haul table {command} --help leaves out {code}"
+    said = subprocess.run(told, check=True, capture_output=True, text=True).stdout
+    return said.split("Exit codes:")[1].split()
 
 
 def test_a_damaged_file_ends_a_plan_with_a_code_of_its_help(tmp_path: Path) -> None:
@@ -80,8 +105,7 @@ def test_a_damaged_file_ends_a_plan_with_a_code_of_its_help(tmp_path: Path) -> N
     plan = [str(HAUL), "table", "plan"]
     done = subprocess.run([*plan, str(tmp_path / "rows.csv.gz")], check=False, env=env, capture_output=True)
     assert done.returncode == 5
-    told = subprocess.run([*plan, "--help"], check=True, env=env, capture_output=True, text=True).stdout
-    assert {"3", "5"} <= set(told.split("Exit codes:")[1].split())
+    assert {"3", "5"} <= set(exit_codes("plan"))
 
 
 def test_a_backup_that_is_gone_is_named_and_not_its_receipt(table: str, tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_values_that_are_packed_in_another_way_may_be_equal(tmp_path: Path) -> N
         assert told == {"values": 5, "different": 0, "largest": None, "identical": False, "next": None}
 
 
+@pytest.mark.slow("a browser draws several maps one after another")
 def test_the_page_compares_a_file_with_its_source(browser: Browser, viewer: Viewer) -> None:
     one = Seen(browser, viewer, fragment(file="same.nc", var="ta"))
     one.page.click("#source")

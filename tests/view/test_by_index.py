@@ -117,6 +117,7 @@ def test_a_page_by_index_names_its_axes(viewer: Viewer, browser: Browser) -> Non
     page.page.close()
 
 
+@pytest.mark.slow("a browser draws several maps one after another")
 def test_a_map_without_values_says_so(viewer: Viewer, browser: Browser) -> None:
     # What has a place is shown first.
     page = Seen(browser, viewer, "file=nothing.nc")

@@ -33,6 +33,7 @@ from view.viewing import Viewer, viewing
 
 PAGE = Path(__file__).resolve().parents[2] / "python/haulage/view/page"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+DRAWN = pytest.mark.slow("a browser draws many maps one after another, each of which is waited for")
 WORLD = fragment(file="world.nc", var="ta", range="all")
 
 
@@ -104,6 +105,7 @@ def test_files_are_searched_and_their_variables_listed(opened: Callable[..., See
     assert "Made for a test" in one.text("#attributes")
 
 
+@DRAWN
 def test_steps_levels_and_range_by_keys_and_sliders(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
     assert one.text(".axis[data-dim=time] output").startswith("2000-01-16")
@@ -141,6 +143,7 @@ def test_steps_levels_and_range_by_keys_and_sliders(opened: Callable[..., Seen])
     assert one.range() != (240, 300)
 
 
+@DRAWN
 def test_play_goes_on_until_stopped(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
     one.page.select_option("#rate", "20")
@@ -189,6 +192,7 @@ def test_a_place_gives_its_value_its_series_and_its_profile(opened: Callable[...
     one.until(f"document.getElementById('exact').textContent.includes('{where}')")
 
 
+@DRAWN
 def test_zoom_pan_and_projections_by_mouse_and_keys(opened: Callable[..., Seen]) -> None:
     one = opened(WORLD)
 
@@ -240,6 +244,7 @@ def test_zoom_pan_and_projections_by_mouse_and_keys(opened: Callable[..., Seen])
     assert one.page.evaluate("() => document.activeElement.id") == "search"
 
 
+@DRAWN
 def test_two_data_sets_on_one_scale_and_their_difference(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&at=time:1,plev:0")
     one.page.click("#beside")
@@ -267,13 +272,12 @@ def test_two_data_sets_on_one_scale_and_their_difference(opened: Callable[..., S
     again = opened(link.partition("#")[2])
     again.until("!document.getElementById('difference').hidden")
     assert again.text("#other figcaption") == one.text("#other figcaption")
+    again.opened.context.close()
     one.page.click("#alone")
     one.until("document.getElementById('other').hidden")
-
-
-def test_other_grids_are_compared_without_a_difference(opened: Callable[..., Seen]) -> None:
-    one = opened(f"{WORLD}&file2=across.nc&var2=h")
-    assert "No difference map: the units differ." in one.text("#state")
+    # Other grids are compared without a difference.
+    one.page.goto(f"{one.page.url.partition('#')[0]}#{WORLD}&file2=across.nc&var2=h")
+    one.until("document.getElementById('state').textContent.includes('No difference map: the units differ.')")
     assert one.page.locator("#other").is_visible()
     assert not one.page.locator("#difference").is_visible()
 
@@ -313,6 +317,7 @@ def test_what_is_seen_is_taken_along(opened: Callable[..., Seen], tmp_path: Path
     assert np.array_equal(np.sort(values.ravel()), np.sort([np.float32(row["ta"]) for row in rows]))
 
 
+@DRAWN
 def test_a_link_brings_the_view_back(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&at=time:5,plev:2&map=north&view=0.1,-0.1,0.8")
     one.page.select_option("#scale", "grey")
@@ -443,8 +448,15 @@ def contrast(one: Seen, first: str, second: str) -> float:
     return float(one.page.evaluate(code, [first, second]))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1600])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (360, "dark"),
+        (1600, "light"),
+        pytest.param(360, "light", marks=pytest.mark.long),
+        pytest.param(1600, "dark", marks=pytest.mark.long),
+    ],
+)
 def test_it_can_be_read_and_reached_in_any_width_and_light(
     opened: Callable[..., Seen], scheme: str, width: int
 ) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from view.paging import NX, NY, Seen, field, fragment, near, write_across, write_world
+from view.paging import NX, NY, Colour, Seen, field, fragment, near, write_across, write_world
 from view.viewing import Viewer, viewing
 
 
@@ -22,8 +23,9 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def seen(browser: Browser, viewer: Viewer, request: pytest.FixtureRequest) -> Iterator[Seen]:
+    """A page for all tests of one address: to open one is dear."""
     one = Seen(browser, viewer, request.param)
     yield one
     assert one.said == []
@@ -38,17 +40,30 @@ def centre(j: int, i: int) -> tuple[float, float]:
     return 10.0 * i + 3, -90 + 10.0 * j + 3
 
 
+def colours_of(
+    seen: Seen,
+    cells: list[tuple[int, int]],
+    place: Callable[[int, int], tuple[float, float]],
+    around: Sequence[tuple[float, float]],
+) -> list[list[Colour]]:
+    """Return the colours at places around those of cells, from one picture of the screen."""
+    places = [(lon + dx, lat + dy) for lon, lat in starmap(place, cells) for dx, dy in around]
+    found = seen.pixels(places)
+    return [found[at : at + len(around)] for at in range(0, len(found), len(around))]
+
+
 @pytest.mark.parametrize("seen", [WORLD], indirect=True)
 def test_colours_on_the_flat_map_are_those_of_the_values(seen: Seen) -> None:
     values = field(3, 1)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     assert np.allclose(seen.range(), (low, high), rtol=1e-4)
+    cells = [(5, 1), (8, 10), (0, 20), (17, 30), (9, 17), (9, 18), (12, 35), (3, 25), (14, 0)]
+    # A coast may cross one of the pixels around, but not all of them.
+    around = [(0, 0), (2, 1), (1, 3), (3, 2)]
+    drawn = colours_of(seen, cells, centre, around)
     wrong = []
-    for j, i in [(5, 1), (8, 10), (0, 20), (17, 30), (9, 17), (9, 18), (12, 35), (3, 25), (14, 0)]:
-        lon, lat = centre(j, i)
+    for (j, i), found in zip(cells, drawn, strict=True):
         expected = seen.colour(float(values[j, i]), low, high)
-        # A coast may cross one of the pixels around, but not all of them.
-        found = seen.pixels([(lon + dx, lat + dy) for dx, dy in ((0, 0), (2, 1), (1, 3), (3, 2))])
         if not any(near(one, expected) for one in found):
             wrong.append((j, i, expected, found))
     assert wrong == []
@@ -57,20 +72,22 @@ def test_colours_on_the_flat_map_are_those_of_the_values(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize(
-    "seen", [f"{WORLD}&map=north&view=0,0,1.9", f"{WORLD}&map=south&view=0,0,1.9"], indirect=True
+    "seen",
+    [
+        f"{WORLD}&map=north&view=0,0,1.9",
+        pytest.param(f"{WORLD}&map=south&view=0,0,1.9", marks=pytest.mark.long),
+    ],
+    indirect=True,
 )
 def test_colours_around_the_poles_are_those_of_the_values(seen: Seen) -> None:
     values = field(3, 1)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     rows = [13, 15, 16] if "map=north" in seen.page.url else [1, 4, 2]
-    for j in rows:
-        for i in (4, 13, 22, 31):
-            lon, lat = centre(j, i)
-            if np.isnan(values[j, i]):
-                continue
-            expected = seen.colour(float(values[j, i]), low, high)
-            found = seen.pixels([(lon + dx, lat + dy) for dx, dy in ((0, 0), (3, 1), (1, 3))])
-            assert any(near(one, expected) for one in found), (j, i, expected, found)
+    cells = [(j, i) for j in rows for i in (4, 13, 22, 31) if not np.isnan(values[j, i])]
+    drawn = colours_of(seen, cells, centre, [(0, 0), (3, 1), (1, 3)])
+    for (j, i), found in zip(cells, drawn, strict=True):
+        expected = seen.colour(float(values[j, i]), low, high)
+        assert any(near(one, expected) for one in found), (j, i, expected, found)
 
 
 @pytest.mark.parametrize("seen", [fragment(file="across.nc", range="all")], indirect=True)
@@ -80,10 +97,15 @@ def test_cells_across_the_date_line_are_not_smeared(seen: Seen) -> None:
     assert "view=" in seen.page.url
     west, east = (seen.point(lon, 0)[0] for lon in (165, -165))
     assert 300 < east - west < 900
-    for j, i in ((3, 5), (10, 19), (10, 20), (15, 35)):
-        lon, lat = 160.5 + i + j / 10, -9.5 + j + i / 20
+    cells = [(3, 5), (10, 19), (10, 20), (15, 35)]
+    drawn = colours_of(
+        seen,
+        cells,
+        lambda j, i: (160.5 + i + j / 10, -9.5 + j + i / 20),
+        [(0, 0), (0.2, 0.2), (-0.2, 0.2)],
+    )
+    for (j, i), found in zip(cells, drawn, strict=True):
         expected = seen.colour(i + 100 * j, 0, 1939, scale="sea")
-        found = seen.pixels([(lon + dx, lat + dy) for dx, dy in ((0, 0), (0.2, 0.2), (-0.2, 0.2))])
         assert any(near(one, expected) for one in found), (j, i, expected, found)
     assert near(seen.pixel(162, 12), (0xDF, 0xE3, 0xE7))
     seen.page.mouse.move(*seen.point(160.5 + 30 + 0.5, -9.5 + 5 + 1.5))
@@ -156,6 +178,7 @@ def oklab(
     return found
 
 
+@pytest.mark.long
 def test_a_grid_of_millions_of_cells_draws(browser: Browser, tmp_path: Path) -> None:
     import xarray as xr
 

@@ -138,16 +138,14 @@ def played(process: Process, steps: int) -> list[float]:
     return took
 
 
-@pytest.mark.quiet
 @pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_64BIT_OFFSET"])
 def test_the_first_map_of_a_far_file(form: str, tmp_path: Path) -> None:
-    with far_view(tmp_path, form, steps=16) as process:
+    """What makes it slow is counted here, and timed on a file of a gibibyte."""
+    with far_view(tmp_path, form, steps=16, link="none") as process:
         took = first_map(process)
         print(form, took)
         assert took["round_trips"] <= 8
         assert took["bytes"] <= 1.2 * STEP_BYTES
-        assert took["seconds"] < 6
-        assert max(played(process, 4)) < 0.25
 
 
 @pytest.mark.long
@@ -183,7 +181,19 @@ def test_a_thousand_random_views_within_512_mib(tmp_path: Path) -> None:
         assert process.peak_bytes < 512 << 20
 
 
-@pytest.mark.quiet
+def test_names_are_listed_once(blobs: Container, counting: haulage.Emulator, tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"tas_{number:05d}.nc").write_bytes(b"x")
+    haulage.copy(tmp_path, blobs.az())
+    before = sum(counting.stats()["requests"].values())
+    with viewing(blobs.az()) as viewer:
+        page = viewer.get("/api/catalogue", limit=10_000).json
+        assert (page["total"], page["whole"]) == (300, True)
+        assert viewer.get("/api/catalogue", search="tas_000").json["total"] == 100
+        assert sum(counting.stats()["requests"].values()) - before <= 2
+
+
+@pytest.mark.long
 def test_ten_thousand_names_in_two_seconds(blobs: Container, tmp_path: Path) -> None:
     for number in range(10_000):
         path = tmp_path / f"{number // 100:03d}/tas_{number:05d}.nc"

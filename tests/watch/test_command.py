@@ -22,7 +22,8 @@ import pytest
 import haulage
 from command import HAUL, Haul
 from haulage.watch.rows import COLUMNS, ROWS
-from watch.writing import InFolder, Writer, object_fields, progress_fields
+from watch.stepping import Clock
+from watch.writing import SECOND, InFolder, Writer, object_fields, progress_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 CSI = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -93,8 +94,8 @@ def test_failures_are_said_by_job(haul: Haul, folder: InFolder) -> None:
 def test_it_ends_when_all_have_ended(haul: Haul, folder: InFolder) -> None:
     writer = Writer(folder)
     writer.start()
-    watching = haul.start("watch", folder.root)
-    time.sleep(1.5)
+    watching = haul.start("watch", folder.root, "--csv", "rows.csv")
+    _until(lambda: (haul.folder / "rows.csv").exists() and rows_of(haul.folder / "rows.csv"))
     assert watching.poll() is None
     writer.end(done=0)
     out, err = watching.communicate(timeout=20)
@@ -231,27 +232,21 @@ def test_ctrl_c_ends_at_once_while_the_store_is_waited_for(
         monkeypatch.setitem(haul.env, "AZURE_STORAGE_ACCOUNT", "devstoreaccount1")
         monkeypatch.setitem(haul.env, "AZURE_STORAGE_KEY", "c2VjcmV0")
         watching = haul.start("watch", "az://logs/jobs", "--endpoint", endpoint)
-        time.sleep(2)
+        deaf.settimeout(20)
+        asked, _ = deaf.accept()
         began = time.monotonic()
         watching.send_signal(signal.SIGINT)
         _, said = watching.communicate(timeout=10)
+        asked.close()
     assert (watching.returncode, said) == (130, b"haul: interrupted\n")
     assert time.monotonic() - began < 5
 
 
-@pytest.mark.quiet
-def test_what_is_killed_is_shown_within_5_s(haul: Haul, folder: InFolder, tmp_path: Path) -> None:
-    writer = Writer(folder)
-    writer.start()
-    watching = haul.start("watch", folder.root, "--quiet", "--csv", "rows.csv")
-    for done in range(3):
-        time.sleep(0.5)
-        writer.progress(done, 10)
-    last = time.monotonic()
-    _until(lambda: any(row["event"] == "silent" for row in rows_of(tmp_path / "rows.csv")))
-    assert 3.5 < time.monotonic() - last < 5.5
-    watching.kill()
-    watching.communicate()
+def test_one_that_is_long_gone_is_said_at_once(haul: Haul, folder: InFolder) -> None:
+    Writer(folder, now=lambda: time.time_ns() - 3600 * SECOND).start()
+    Clock().stamp(*folder.root.rglob("*.jsonl"), ago=3600)
+    haul("watch", folder.root, "--quiet", "--csv", "rows.csv", code=1)
+    assert [row["event"] for row in rows_of(haul.folder / "rows.csv")] == ["job_started", "silent"]
 
 
 @pytest.mark.parametrize("once", [(), ("--once",)])
@@ -456,7 +451,7 @@ def test_the_guide_names_every_column() -> None:
     assert named == [*COLUMNS]
 
 
-def _until(holds: Callable[[], bool], seconds: float = 15) -> None:
+def _until(holds: Callable[[], object], seconds: float = 15) -> None:
     give_up = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up

@@ -33,7 +33,7 @@ def until(holds: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.quiet
+@pytest.mark.long
 def test_the_outcomes_of_a_killed_node_stay_and_it_is_shown_within_five_seconds(
     azurite: Endpoint, tmp_path: Path
 ) -> None:

@@ -23,7 +23,9 @@ import pytest
 import haulage.watch
 from command import Haul
 from endpoints import Endpoint, free_port
+from haulage.commands.running import run
 from haulage.errors import HaulageError
+from haulage.watch.cli import watch
 from haulage.watch.following import Follower
 from haulage.watch.log import log_at
 from haulage.watch.queues.account import opened
@@ -32,6 +34,7 @@ from haulage.watch.queues.reading import AT_ONCE, Messages
 from haulage.watch.queues.sending import Sender
 from watch import queueing
 from watch.queueing import Queues
+from watch.stepping import Clock, watched
 from watch.writing import JOB, InFolder, Writer
 
 #: Logs quickly, one error among it, until a line comes from its parent or it is killed.
@@ -86,9 +89,12 @@ def kept(path: Path) -> set[tuple[str, str, str, str]]:
     return {(row["job"], row["node"], row["stream"], row["seq"]) for row in rows_of(path) if row["seq"]}
 
 
+@pytest.mark.slow("two workers and three watchers start, and see each other through a store and a queue")
+@pytest.mark.parametrize("many", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_what_a_killed_worker_has_said_comes_through_the_queue(
-    both: Haul, azurite: Endpoint, queues: Queues, tmp_path: Path
+    both: Haul, azurite: Endpoint, queues: Queues, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
     log, bell = azurite.container().az("log"), queues.queue().queue_name
     queue = f"queue://{bell}"
     with ExitStack() as stack:
@@ -101,7 +107,7 @@ def test_what_a_killed_worker_has_said_comes_through_the_queue(
                     stderr=subprocess.DEVNULL,
                 )
             )
-            for number in range(8)
+            for number in range(many)
         ]
         for worker in workers:
             stack.callback(worker.kill)
@@ -113,24 +119,27 @@ def test_what_a_killed_worker_has_said_comes_through_the_queue(
         def errors(path: Path) -> set[str]:
             return {row["node"] for row in rows_of(path, "log") if row["level"] == "ERROR"}
 
-        until(lambda: all(len(errors(path)) == 8 for path in files))
-        workers[3].kill()
-        killed = time.monotonic()
-        until(lambda: all(rows_of(path, "silent") for path in files))
-        assert time.monotonic() - killed < 10
-        assert {row["node"] for path in files for row in rows_of(path, "silent")} == {"node-3"}
+        until(lambda: all(len(errors(path)) == many for path in files))
+        workers[1].kill()
+        if many > 2:
+            until(lambda: all(rows_of(path, "silent") for path in files))
+            assert {row["node"] for path in files for row in rows_of(path, "silent")} == {"node-1"}
         for number, worker in enumerate(workers):
-            if number != 3:
+            if number != 1:
                 worker.communicate(b"\n", timeout=20)
-        until(lambda: all(len(rows_of(path, "worker_ended")) == 7 for path in files))
+        until(lambda: all(len(rows_of(path, "worker_ended")) == many - 1 for path in files))
         for watching in (first, second, sidecar):
             end(watching)
     # Both that looked have the same, and it is what the log has.
     assert kept(files[0]) == kept(files[1]) == kept(files[2])
     for path in files:
         assert not rows_of(path, "gap")
-        assert "the last error of node-3" in {row["message"] for row in rows_of(path, "log")}
-        assert sum(row["node"] == "node-3" for row in rows_of(path, "log")) == 51
+        assert "the last error of node-1" in {row["message"] for row in rows_of(path, "log")}
+        assert sum(row["node"] == "node-1" for row in rows_of(path, "log")) == 51
+    # A while later nothing was heard of it, and of the others that they have ended.
+    clock = Clock()
+    clock.skip(20)
+    assert watched(queue, clock).health == {"done": many - 1, "silent": 1}
 
 
 def written(folder: InFolder, lines: int = 100) -> Writer:
@@ -301,9 +310,21 @@ def test_a_queue_that_is_away_stops_no_worker_and_no_watcher(folder: InFolder, t
     assert {(row["level"], row["object"]) for row in away} == {("ERROR", "queue://bell")}
 
 
-def test_what_was_not_sent_is_said_at_the_end(both: Haul, folder: InFolder) -> None:
+def test_what_was_not_sent_is_said_at_the_end(
+    queues: Queues,
+    folder: InFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
+    # How long it goes on trying at the end.
+    monkeypatch.setattr("haulage.watch.beside.END_S", 1.0)
     written(folder, 3)
-    said = both("watch", folder.root, "--once", "--quiet", "--send", "none-of-these", code=1).stderr
+    words = [str(folder.root), "--once", "--quiet", "--send", "none-of-these"]
+    assert run(watch, "watch", words, extra="watch") == 1
+    said = capsys.readouterr().err
     assert "not all of the log is in the queue: send to queue://none-of-these: 404 QueueNotFound" in said
     assert "the log has it all" in said
 

@@ -17,6 +17,7 @@ import pytest
 import haulage.watch
 from command import Haul
 from endpoints import Endpoint
+from watch.stepping import Clock
 
 
 @pytest.fixture
@@ -28,13 +29,16 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["emulator", pytest.param("azurite", marks=pytest.mark.long)], indirect=True
+)
 def test_a_job_writes_to_a_store_and_is_watched(
     haul: Haul, endpoint: Endpoint, tree: Path, tmp_path: Path
 ) -> None:
     container = endpoint.container()
     log = container.az("some/log")
     watching = haul.start("watch", log, "--csv", "rows.csv")
-    time.sleep(1)
+    _until((tmp_path / "rows.csv").exists, 20)
     haul("cp", tree.name, container.az("data/"), "--log", log)
     out, err = watching.communicate(timeout=30)
     assert (watching.returncode, err) == (0, b"")
@@ -62,6 +66,7 @@ with haulage.watch.worker(url, node=node, program="regrid", job="0123456789abcde
 """
 
 
+@pytest.mark.long
 def test_of_eight_workers_one_is_killed(haul: Haul, azurite: Endpoint, tmp_path: Path) -> None:
     import subprocess
 
@@ -78,9 +83,7 @@ def test_of_eight_workers_one_is_killed(haul: Haul, azurite: Endpoint, tmp_path:
     try:
         _until(lambda: len(_events(tmp_path, "log", level="ERROR")) == 8, 40)
         workers[3].kill()
-        killed = time.monotonic()
         _until(lambda: bool(_events(tmp_path, "silent")), 10)
-        assert time.monotonic() - killed < 10
         assert {row["node"] for row in _events(tmp_path, "silent")} == {"node-3"}
         assert "the last error of node-3" in {
             row["message"] for row in _events(tmp_path, "log", level="ERROR")
@@ -114,7 +117,8 @@ def test_a_job_that_was_killed_is_silent_and_its_rows_are_there(
     _until(lambda: any(line["event"] == "object" for line in _lines(haul.folder / "log")), 20)
     job.kill()
     job.communicate()
-    time.sleep(5)
+    # As if it was killed a while ago.
+    Clock().stamp(*(haul.folder / "log").rglob("*.jsonl"), ago=20)
     shown = json.loads(haul("watch", "log", "--once", "--json", code=1).text)
     assert shown["health"] == {"silent": 1}
     assert shown["totals"]["objects_done"] >= 1

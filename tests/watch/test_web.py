@@ -160,19 +160,20 @@ def test_rows_say_which_job_they_belong_to(page: Page, opened: Callable[..., Ope
     assert "node-1\trunning" in text_of(one, "#nodes")
 
 
-@pytest.mark.parametrize("width", [320, 400, 640, 1200])
-def test_no_table_is_cut(page: Page, opened: Callable[..., Opened], width: int) -> None:
+def test_no_table_is_cut(page: Page, opened: Callable[..., Opened]) -> None:
     """At 400 px, half of each table was beyond the right edge."""
     shown = shown_of(busy(), 0)
     page.draw(shown, last=False)
-    one = opened(viewport={"width": width, "height": 900})
+    one = opened()
     wait_for(one, shown)
     cut = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
-    assert one.page.evaluate(cut) == 0
-    assert one.page.evaluate("document.documentElement.scrollWidth") <= width
     cell = one.page.locator("#nodes td", has_text="SILENT")
-    head = cell.evaluate("one => getComputedStyle(one, '::before').content")
-    assert head == ('"State "' if width <= 640 else "none")
+    for width in (1200, 640, 400, 320):
+        one.page.set_viewport_size({"width": width, "height": 900})
+        assert one.page.evaluate(cut) == 0, width
+        assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+        head = cell.evaluate("one => getComputedStyle(one, '::before').content")
+        assert head == ('"State "' if width <= 640 else "none"), width
 
 
 def test_all_who_look_see_the_same(page: Page, opened: Callable[..., Opened]) -> None:
@@ -202,15 +203,15 @@ def test_a_log_that_is_away_is_said(page: Page, opened: Callable[..., Opened]) -
     assert text_of(one, "#notice") == "The log has been unavailable for 12 s: the link is down"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_does_not_scroll_sideways(page: Page, opened: Callable[..., Opened], scheme: str) -> None:
+def test_a_phone_does_not_scroll_sideways(page: Page, opened: Callable[..., Opened]) -> None:
     shown = shown_of(busy(), 0)
     page.draw(shown, last=False)
-    one = opened(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    one = opened(viewport={"width": 360, "height": 740}, color_scheme="light")
     wait_for(one, shown)
-    assert one.page.evaluate("document.documentElement.scrollWidth") <= 360
-    paper = one.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert paper == ("rgb(254, 254, 254)" if scheme == "light" else "rgb(23, 29, 36)")
+    for paper in ("rgb(254, 254, 254)", "rgb(23, 29, 36)"):
+        assert one.page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+        one.page.emulate_media(color_scheme="dark")
 
 
 #: The bottoms of the chart with its legend and of what holds it, and the lines and values of the legend.
@@ -227,7 +228,9 @@ LEGEND = """
 """
 
 
-@pytest.mark.parametrize("width", [240, 320, 400])
+@pytest.mark.parametrize(
+    "width", [240, *(pytest.param(width, marks=pytest.mark.long) for width in (320, 400))]
+)
 def test_the_legend_of_the_rate_has_room_and_no_lines(
     page: Page, opened: Callable[..., Opened], width: int
 ) -> None:

@@ -333,7 +333,8 @@ with haulage.watch.worker("log", spool="spool") as handler:
 
 def test_no_worker_waits_for_a_store_that_is_away(tmp_path: Path) -> None:
     code = """
-import logging, time, haulage.watch
+import logging, time, haulage.watch, haulage.watch.workers
+haulage.watch.workers.END_S = 1.0
 logging.getLogger().setLevel(logging.INFO)
 began = time.monotonic()
 with haulage.watch.worker("az://logs/x", spool="spool", endpoint="http://127.0.0.1:9/acc", program="w"):

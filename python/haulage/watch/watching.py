@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from haulage.watch import state as states
 from haulage.watch.applying import apply, tick
-from haulage.watch.following import Away, Failed, Follower, Looked
+from haulage.watch.following import Away, Failed, Heard, Looked
 from haulage.watch.line import Batch, Line
 from haulage.watch.rows import Rows
 from haulage.watch.snapshot import snapshot
@@ -22,6 +22,14 @@ URGENT = frozenset({"silent", "panic", "node_lost", "uncaught", "away"})
 LINGER_NS = 2 * 10**9
 #: How long what stands beside the log is waited for, where it is looked at once.
 ONCE_NS = 10 * 10**9
+
+
+class Reading(Protocol):
+    """Reads the log: a :class:`~haulage.watch.following.Follower`, or what takes its place in a test."""
+
+    def get(self, wait_s: float) -> Heard | None:
+        """Return the next that came; ``None`` if nothing did for so long."""
+        ...
 
 
 class View(Protocol):
@@ -56,7 +64,7 @@ class Watching:
         awaited: The names of what stands beside the log, and has not been looked at yet.
     """
 
-    follower: Follower
+    follower: Reading
     source: str
     now: Callable[[], int]
     monotonic: Callable[[], float]
