@@ -25,8 +25,11 @@ PACKAGES = (
     "haulage.lab.analysis.ledger",
     "haulage.lab.cli",
     "haulage.lab.planfile",
+    "haulage.lab.why.answer",
     "haulage.lab.why.cli",
+    "haulage.lab.why.drawing",
     "haulage.lab.why.explaining",
+    "haulage.lab.why.plain",
     "haulage.lab.why.record",
     "haulage.tables.moving.cli",
     "haulage.tables.plan.cli",
@@ -35,10 +38,16 @@ PACKAGES = (
     "haulage.view.index.writing",
     "haulage.view.serve.app",
     "haulage.watch.cli",
+    "pandas",
     "rich.live",
+    "ruptures",
+    "scipy.stats",
 )
 #: The commands in Python.
 NAMES = ("lab", "why", "watch", "table", "view", "index", "doctor")
+
+#: What commands have taken of the processors: they are children of no process that pytest waits for.
+cpu_seconds = 0.0
 
 _server: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 
@@ -52,6 +61,7 @@ def run(
     timeout: float = 60,
 ) -> int:
     """Run `haul ARGUMENTS` with these standard streams, None for one that is closed; return the exit code."""
+    global cpu_seconds
     socket_ = _started()
     request = {
         "arguments": list(arguments),
@@ -62,10 +72,12 @@ def run(
     socket_.settimeout(timeout)
     try:
         socket.send_fds(socket_, [json.dumps(request).encode()], [s for s in streams if s is not None])
-        return int(socket_.recv(100))
+        code, spent = socket_.recv(100).split()
     except BaseException:
         stop()
         raise
+    cpu_seconds += float(spent)
+    return int(code)
 
 
 def stop() -> None:
@@ -116,7 +128,9 @@ def _serve(number: int) -> None:
                 _command(request, streams)
             for stream in streams:
                 os.close(stream)
-            socket_.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+            _, status, used = os.wait4(child, 0)
+            spent = used.ru_utime + used.ru_stime
+            socket_.send(f"{os.waitstatus_to_exitcode(status)} {spent}".encode())
 
 
 def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
