@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn
 
 #: What the commands are made of.
 PACKAGES = (
@@ -143,7 +143,7 @@ def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
     time.tzset()
     os.chdir(str(request["cwd"]))
     given = iter(streams)
-    found: list[TextIO | None] = []
+    found: list[Any] = []
     for place, is_open in enumerate(opened):
         if is_open:
             os.dup2(next(given), place)
@@ -156,7 +156,7 @@ def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
     for stream in streams:
         os.close(stream)
     # As Python itself does at its start.
-    sys.stdin, sys.stdout, sys.stderr = found  # type: ignore[assignment]
+    sys.stdin, sys.stdout, sys.stderr = found
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = found  # type: ignore[misc]
     sys.argv = ["haul", *arguments]
 
@@ -171,10 +171,10 @@ def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
         traceback.print_exc()
     finally:
         # What Python does at its end, without what takes apart a hundred packages.
-        for stream in (sys.stdout, sys.stderr):
+        for text in (sys.stdout, sys.stderr):
             try:
-                if stream is not None:
-                    stream.flush()
+                if text is not None:
+                    text.flush()
             except OSError:
                 code = 120
         os._exit(code)
