@@ -9,12 +9,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+import warm
 
 HAUL = Path(sys.executable).parent / "haul"
 #: What would make a result depend on the machine the tests run on.
 FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_", "XDG_", "COLUMNS")
 PROXY = "_PROXY"
+#: What the waits between attempts are multiplied by; a test of real waits sets it to 1.
+TIME_SCALE = "HAUL_TEST_TIME_SCALE"
+WAITS = "0.05"
 
 
 def clean_environment(home: Path) -> dict[str, str]:
@@ -25,7 +31,8 @@ def clean_environment(home: Path) -> dict[str, str]:
         if not name.startswith(FOREIGN) and not name.upper().endswith(PROXY)
     }
     # Where no key is named, no machine is asked for one.
-    return kept | {"HOME": str(home), "NO_COLOR": "1", "AWS_EC2_METADATA_DISABLED": "true"}
+    fixed = {"HOME": str(home), "NO_COLOR": "1", "AWS_EC2_METADATA_DISABLED": "true"}
+    return kept | fixed | {TIME_SCALE: WAITS}
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,17 @@ class Result:
 class Haul:
     """The command, run in a folder of its own with an environment of its own."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str] = {}, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        env: Mapping[str, str] = {},
+        secrets: Sequence[str] = (),
+        *,
+        loaded: bool = False,
+    ) -> None:
+        """With `loaded`, commands in Python run in a process that has loaded their packages: see `warm`."""
         self.folder = folder
+        self.loaded = loaded
         self.env = clean_environment(folder) | dict(env)
         self.secrets = [secret for secret in secrets if secret]
 
@@ -90,15 +106,7 @@ class Haul:
     ) -> Result:
         """Run it; fail unless it ends with `code`, and if it shows a traceback, a panic or a secret."""
         line = [*wrap, str(HAUL), *map(str, args)]
-        ran = subprocess.run(
-            line,
-            input=stdin,
-            capture_output=True,
-            env={**self.env, **env},
-            cwd=self.folder,
-            timeout=timeout,
-            check=False,
-        )
+        ran = (self._run_loaded if self.loaded and not wrap else self._run)(line, stdin, env, timeout)
         result = Result(line, ran.returncode, ran.stdout, ran.stderr.decode(errors="replace"))
         said = result.stderr + result.stdout[:1_000_000].decode(errors="replace")
         assert result.code == code, f"{' '.join(line)}\nended with {result.code}, not {code}:\n{said[-4000:]}"
@@ -107,6 +115,35 @@ class Haul:
         for secret in self.secrets:
             assert secret not in said, "a secret was printed"
         return result
+
+    def _run(
+        self, line: Sequence[str], stdin: bytes, env: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            line,
+            input=stdin,
+            capture_output=True,
+            env={**self.env, **env},
+            cwd=self.folder,
+            timeout=timeout,
+            check=False,
+        )
+
+    def _run_loaded(
+        self, line: Sequence[str], stdin: bytes, env: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        # What is to be loaded before the command has to be there when its process starts.
+        if not any(word in warm.NAMES for word in line[1:]) or "LD_PRELOAD" in env:
+            return self._run(line, stdin, env, timeout)
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(stdin)
+            for file in (given, out, err):
+                file.seek(0)
+            streams = [file.fileno() for file in (given, out, err)]
+            code = warm.run(line[1:], streams, env={**self.env, **env}, cwd=self.folder, timeout=timeout)
+            for file in (out, err):
+                file.seek(0)
+            return subprocess.CompletedProcess(line, code, out.read(), err.read())
 
     def start(self, *args: str | Path, own_group: bool = False) -> subprocess.Popen[bytes]:
         """Start it and return at once; a group of its own can be told what a terminal tells all of it.

@@ -55,7 +55,7 @@ def test_cp_cuts_what_stalls_in_halves(
     haul = haul_at(endpoint)
     file = trees.random_file(tmp_path / "file.bin", 16 * MIB)
     # One at a time, so that nothing is duplicated.
-    how = ("--json", "--block-size", "1MiB", "--concurrency", "1", "--stall-timeout", "500ms")
+    how = ("--json", "--block-size", "1MiB", "--concurrency", "1", "--stall-timeout", "200ms")
     went = haul("cp", file, container.az("file.bin"), *how)
     stalled = [attempt for attempt in blocks(went) if attempt["fate"] == "stalled"]
     assert went.summary["splits"] == len([a for a in stalled if a["size_bytes"] >= 2 * 64 << 10]) > 0
@@ -69,12 +69,11 @@ def test_cp_over_a_slow_link_does_not_time_out(
     endpoint = start_emulator(link="rtt=100ms,total=2mbit")
     container = endpoint.container()
     haul = haul_at(endpoint)
-    file = trees.random_file(tmp_path / "file.bin", 3 * MIB)
+    file = trees.random_file(tmp_path / "file.bin", MIB)
     went = haul("cp", file, container.az("file.bin"), "--json")
     assert {attempt["fate"] for attempt in went.of("attempt")} == {"ok"}
     assert all(attempt["size_bytes"] <= 512 << 10 for attempt in blocks(went))
-    # At 2 Mbit/s it takes 12.6 s; less is what still lies in buffers.
-    assert went.summary["elapsed_ns"] < 18e9
+    assert went.summary["bytes_wire"] < 1.1 * MIB
     assert "far" in went.summary["chosen"]
 
 
@@ -84,8 +83,8 @@ def test_cp_asks_a_service_that_refuses_hardly_more_than_needed(
     endpoint = start_emulator(faults="busy=30%,seed=7")
     container = endpoint.container()
     haul = haul_at(endpoint)
-    file = trees.random_file(tmp_path / "file.bin", 64 * MIB)
-    went = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "256KiB")
+    file = trees.random_file(tmp_path / "file.bin", 16 * MIB)
+    went = haul("cp", file, container.az("file.bin"), "--json", "--block-size", "64KiB")
     needed = len([attempt for attempt in went.of("attempt") if attempt["fate"] == "ok"])
     assert went.summary["requests"] <= 1.6 * needed
     assert container.contents() == {"file.bin": file.read_bytes()}
@@ -109,7 +108,7 @@ def test_cp_goes_on_from_blocks_of_another_size(
     assert container.contents() == {"file.bin": file.read_bytes()}
 
 
-@pytest.mark.quiet
+@pytest.mark.long
 @pytest.mark.parametrize("api", ["PutBlock", "GetBlob"])
 def test_a_kill_under_a_cap_costs_half_a_second_of_it(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path, api: str
@@ -146,7 +145,7 @@ def test_cp_from_afar_asks_at_once_whether_it_is_a_folder_and_what_is_in_it(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tree: Path, tmp_path: Path
 ) -> None:
     """Each question took a round trip of its own before the first byte."""
-    endpoint = start_emulator(link="rtt=300ms")
+    endpoint = start_emulator(link="rtt=100ms")
     container = endpoint.container()
     haul = haul_at(endpoint)
     assert haul("cp", tree, container.az("there")).code == 0

@@ -241,6 +241,7 @@ def test_rclone_reads_what_haul_keeps_and_haul_what_rclone_does(
     assert looks(tmp_path / "haul/a") == (MODE, ATIME, MTIME)
 
 
+@pytest.mark.long
 def test_azcopy_reads_what_haul_keeps_and_haul_what_azcopy_does(
     emulator: Endpoint, haul: Haul, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 import endpoints
 import trees
 from command import Haul, clean_environment
@@ -84,6 +86,7 @@ def test_azcopy_moves_a_tree_to_and_from_the_emulator(
     haul("verify", tree, container.az())
 
 
+@pytest.mark.long
 def test_azcopy_reads_what_haul_wrote(emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path) -> None:
     container, sas = emulator.container(), emulator.sas()
     haul("cp", tree, container.az(), "--content-md5")
@@ -152,6 +155,7 @@ def test_a_time_that_rclone_sets_later_counts(emulator: Endpoint, haul: Haul, tm
     assert (tmp_path / "back").stat().st_mtime_ns == 981_173_106_789_000_000
 
 
+@pytest.mark.long
 def test_nothing_is_moved_again_after_azcopy(
     emulator: Endpoint, haul: Haul, tree: Path, tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ def test_version_is_that_of_the_package(tmp_path: Path) -> None:
     assert Haul(tmp_path)("--version").text.strip() == f"haul {haulage.__version__}"
 
 
-@pytest.mark.quiet
+@pytest.mark.long
 def test_start_costs_little_more_than_python(tmp_path: Path) -> None:
     haul = Haul(tmp_path)
     python = [sys.executable, "-c", "import re, sys"]

@@ -49,7 +49,7 @@ def faults(report: Report) -> dict[str, str]:
 
 @pytest.fixture
 def haul(tmp_path: Path) -> Haul:
-    return Haul(tmp_path, {}, [])
+    return Haul(tmp_path, {}, [], loaded=True)
 
 
 def test_requirements_with_what_they_include(haul: Haul, tmp_path: Path) -> None:
@@ -167,6 +167,7 @@ def test_the_name_of_a_module_and_what_is_broken_below(haul: Haul, tmp_path: Pat
     assert report.corrected == "Frozen-Sea==2.0\nfrozen-sea[all]\n"
 
 
+@pytest.mark.slow("a cluster of Dask starts, with a worker of other packages")
 def test_each_node_of_a_cluster(haul: Haul, tmp_path: Path) -> None:
     old = tmp_path / "old"
     package(old, "numpy", "1.26.4")
@@ -225,6 +226,7 @@ def test_what_cannot_be_read(
     assert says in haul("doctor", "--project", tmp_path / name, code=code).stderr
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_not_there(haul: Haul, tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy\n")
     report = examine(haul, tmp_path / "requirements.txt", "--scheduler", "tcp://127.0.0.1:9", code=1)

@@ -18,7 +18,11 @@ from endpoints import Container, Endpoint
 from test_clients import azcopy, rclone
 
 CLOUDS = pytest.mark.parametrize("cloud", ["azure", "s3"])
-ZONES = pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
+#: One with half an hour and summer time here, the others in `make long`.
+ZONES = pytest.mark.parametrize(
+    "zone",
+    [*(pytest.param(zone, marks=pytest.mark.long) for zone in ("UTC", "Asia/Kolkata")), "America/St_Johns"],
+)
 #: With nanoseconds, with a whole second, before 1970, at the turn to summer time, and beyond 32 bits.
 TIMES = (
     1_700_000_000_123_456_789,

@@ -386,6 +386,7 @@ def texts_with(words: str, joined: str) -> Iterator[str]:
         at = joined.find(words, end)
 
 
+@pytest.mark.slow("it parses every source and every test, which takes six seconds of a processor")
 def test_every_hint_is_reached_by_a_test() -> None:
     sources = hint_sources.of_sources()
     assert len(sources) > 100, "they are no longer found"

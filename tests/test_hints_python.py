@@ -67,6 +67,7 @@ def test_cancelled(service: Service, tmp_path: Path) -> None:
     assert caught.value.hint == "make the same call again to resume"
 
 
+@pytest.mark.long
 def test_a_collection_that_is_too_large(service: Service, tmp_path: Path) -> None:
     """Nothing is made for it but its names, and nothing is sent."""
     (tmp_path / "a").write_bytes(b"a")

@@ -17,8 +17,6 @@ import pytest
 
 from command import HAUL, clean_environment
 
-pytestmark = pytest.mark.quiet
-
 #: Reads or writes without HTTP for two seconds, after one in which the rate is found; prints bits per second.
 BULK = """
 import os, socket, sys, time
@@ -77,6 +75,7 @@ def test_a_file_goes_through_packets_and_back_and_is_the_same(behind: Behind, tm
     assert "packets down:" in ran.stderr
 
 
+@pytest.mark.long
 def test_packets_take_their_time_and_no_more_than_the_rate(behind: Behind) -> None:
     ran = behind("rtt=80ms,total=20mbit,queue=80ms", sys.executable, "-c", BULK, "d")
     assert ran.returncode == 0, ran.stderr
@@ -86,11 +85,13 @@ def test_packets_take_their_time_and_no_more_than_the_rate(behind: Behind) -> No
     assert 0.08 <= float(ran.stdout) < 0.16
 
 
+@pytest.mark.long
 def test_each_flow_has_a_rate_of_its_own(behind: Behind) -> None:
     ran = behind("rtt=10ms,conn=8mbit,total=100mbit", sys.executable, "-c", BULK, "d")
     assert 0.75 * 8e6 < float(ran.stdout) < 0.98 * 8e6
 
 
+@pytest.mark.long
 def test_packets_are_lost_and_dropped_and_counted(behind: Behind) -> None:
     line = ("rtt=10ms,total=50mbit,loss=2%,queue=5ms,seed=1", sys.executable, "-c", BULK, "d")
     ran = behind(*line, options=("--json",))
@@ -103,6 +104,7 @@ def test_packets_are_lost_and_dropped_and_counted(behind: Behind) -> None:
     assert down["carried_bytes"] > 1000 * down["carried"]
 
 
+@pytest.mark.long
 def test_a_competing_connection_takes_a_part_and_says_how_much(behind: Behind) -> None:
     line = ("rtt=10ms,total=40mbit,compete=down", sys.executable, "-c", BULK, "d")
     ran = behind(*line, options=("--json",))

@@ -27,6 +27,7 @@ def begun(haul: Haul, file: Path, destination: str) -> int:
     return sum(start < puts[0] + 50_000_000 for start in puts)
 
 
+@pytest.mark.slow("what a link gives is found while it is used for some seconds")
 def test_a_short_job_begins_with_what_a_long_one_has_found(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_short_job_begins_with_what_a_long_one_has_found(
     assert (haul.folder / "back.bin").read_bytes() == short.read_bytes()
 
 
+@pytest.mark.long
 def test_nothing_is_left_of_a_link_that_was_held_back_nor_of_one_within_the_machine(
     start_emulator: StartEmulator, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,7 @@ class Download:
 @pytest.fixture
 def killed(start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path) -> Download:
     """A download of 64 ranges, killed when 20 had arrived."""
-    endpoint = start_emulator(link="rtt=5ms,total=80mbit")
+    endpoint = start_emulator(link="rtt=5ms,total=160mbit")
     container = endpoint.container()
     haul = haul_at(endpoint)
     file = trees.random_file(tmp_path / "file.bin", SIZE)
@@ -157,7 +157,8 @@ def test_cp_follows_no_link_below_the_destination(
         assert "a symbolic link is in the way" in record["failure"]["cause"]
 
 
-@pytest.mark.parametrize("way", ["up", "down"])
+@pytest.mark.slow("a SAS ends at a whole second, and the link has to be too slow for the time until then")
+@pytest.mark.parametrize("way", ["up", pytest.param("down", marks=pytest.mark.long)])
 def test_a_sas_that_expires_on_the_way_is_named_and_nothing_is_moved_twice(
     way: str, start_emulator: StartEmulator, tmp_path: Path
 ) -> None:

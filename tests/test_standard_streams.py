@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Sequence
+from tempfile import TemporaryFile
 
 import pytest
 
+import warm
 from command import HAUL, Haul
 from endpoints import Endpoint
 
@@ -28,30 +30,27 @@ WORK = [
 LINES = [f"{words} --help" for words in HELP] + WORK
 
 
-@pytest.fixture
-def haul(emulator: Endpoint, tmp_path: Path) -> Haul:
-    """The command, in a folder with what the lines read."""
-    haul = Haul(tmp_path, emulator.env)
-    (tmp_path / "rows.csv").write_text("day,station,value\n" + "2024-01-02,a,1\n2024-01-03,b,2\n")
+@pytest.fixture(scope="module")
+def haul(emulator: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Haul:
+    """The command, in a folder with what the lines read, and nothing writes."""
+    folder = tmp_path_factory.mktemp("streams")
+    haul = Haul(folder, emulator.env)
+    (folder / "rows.csv").write_text("day,station,value\n" + "2024-01-02,a,1\n2024-01-03,b,2\n")
     keys = ("--partition-key", "{station}", "--row-key", "{day}")
     haul("table", "import", "rows.csv", "az-table://Rows", "--create", *keys)
     ran = haul("cp", "rows.csv", emulator.container().az("rows.csv"), "--record", "run.parquet", "--json")
-    (tmp_path / "events.jsonl").write_bytes(ran.stdout)
+    (folder / "events.jsonl").write_bytes(ran.stdout)
     return haul
 
 
-def run(haul: Haul, line: str, stdout: int) -> tuple[int, str]:
-    ran = subprocess.run(
-        [HAUL, *line.split()],
-        cwd=haul.folder,
-        env=haul.env,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return ran.returncode, ran.stderr
+def run(haul: Haul, line: str, stdout: int | None, *, closed: Sequence[int] = ()) -> tuple[int, str]:
+    """Run a line; return its exit code and what it wrote, to standard output too if none is given."""
+    with TemporaryFile() as said, TemporaryFile() as nothing:
+        streams = [nothing.fileno(), said.fileno() if stdout is None else stdout, said.fileno()]
+        given = [None if place in closed else stream for place, stream in enumerate(streams)]
+        code = warm.run(line.split(), given, env=haul.env, cwd=haul.folder)
+        said.seek(0)
+        return code, said.read().decode()
 
 
 def test_a_full_device_is_a_failure_that_is_said_once(haul: Haul) -> None:
@@ -79,18 +78,32 @@ def test_a_reader_that_has_seen_enough_is_no_failure(haul: Haul) -> None:
         assert (code, re.findall("Traceback|Error|write", said)) == (0, []), (line, said)
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_streams_that_are_closed_break_nothing(closed: str, haul: Haul) -> None:
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_streams_that_are_closed_break_nothing(closed: tuple[int, ...], haul: Haul) -> None:
     """There was a traceback; a message could get into the output."""
     for line in LINES:
-        ran = subprocess.run(
-            ["sh", "-c", f'"{HAUL}" {line} {closed}'],
-            cwd=haul.folder,
-            env=haul.env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert ran.returncode == 0, (line, ran)
-        assert not re.findall("Traceback|Error:|haul: ", ran.stdout + ran.stderr), (line, ran)
+        code, said = run(haul, line, None, closed=closed)
+        assert code == 0, (line, said)
+        assert not re.findall("Traceback|Error:|haul: ", said), (line, said)
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "says"),
+    [(">/dev/full", 1, "write standard output"), ("| true", 0, ""), ("<&- >&- 2>&-", 0, "")],
+    ids=["full", "not read", "closed"],
+)
+def test_a_process_of_its_own_does_the_same(to: str, code: int, says: str, haul: Haul) -> None:
+    line = f'set -o pipefail; "{HAUL}" watch events.jsonl {to}'
+    ran = subprocess.run(
+        ["bash", "-c", line],
+        cwd=haul.folder,
+        env=haul.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == code, ran
+    assert says in ran.stderr
+    assert not re.findall("Traceback|Error:", ran.stdout + ran.stderr), ran
+    assert bool(ran.stderr) == bool(says), ran

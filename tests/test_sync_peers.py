@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import trees
 from command import Haul
 from endpoints import ACCOUNT, KEY, RCLONE, Endpoint, S3Endpoint
@@ -32,6 +34,7 @@ def test_a_tree_of_rclone_on_azurite(azurite: Endpoint, tree: Path, tmp_path: Pa
     assert_equal_already(Haul(tmp_path, azurite.env, [KEY]), tree, container.az("t/"))
 
 
+@pytest.mark.long
 def test_a_tree_of_azcopy_on_azurite(azurite: Endpoint, tree: Path, tmp_path: Path) -> None:
     container, sas = azurite.container(), azurite.sas()
     how = ["--recursive", "--from-to=LocalBlob", "--preserve-posix-properties", "--put-md5"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -13,6 +14,13 @@ from haulage.commands.grammar import command
 from haulage.commands.running import run
 
 HELP = "haul {} --help shows examples"
+
+
+@pytest.fixture
+def haul(tmp_path: Path) -> Haul:
+    """Many commands, so that their packages are loaded once."""
+    return Haul(tmp_path, loaded=True)
+
 
 #: A mistake, in a command in Rust and in each in Python: the command, its line, and what is said of it.
 SAME: dict[str, list[tuple[str, str, str]]] = {

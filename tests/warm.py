@@ -1,0 +1,184 @@
+"""Commands in Python without the half second that their packages take to load.
+
+One process loads the packages and forks for each command: the exit code and the standard streams are those
+of a process of its own. What a command imports, and how it starts, is for tests that run `haul` itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+#: What the commands are made of.
+PACKAGES = (
+    "duckdb",
+    "haulage.doctor.cli",
+    "haulage.lab.analysis.ledger",
+    "haulage.lab.cli",
+    "haulage.lab.planfile",
+    "haulage.lab.why.answer",
+    "haulage.lab.why.cli",
+    "haulage.lab.why.drawing",
+    "haulage.lab.why.explaining",
+    "haulage.lab.why.plain",
+    "haulage.lab.why.record",
+    "haulage.tables.moving.cli",
+    "haulage.tables.plan.cli",
+    "haulage.tables.serve.cli",
+    "haulage.view.cli",
+    "haulage.view.index.writing",
+    "haulage.view.serve.app",
+    "haulage.watch.cli",
+    "pandas",
+    "rich.live",
+    "ruptures",
+    "scipy.stats",
+)
+#: The commands in Python.
+NAMES = ("lab", "why", "watch", "table", "view", "index", "doctor")
+
+#: What commands have taken of the processors: they are children of no process that pytest waits for.
+cpu_seconds = 0.0
+
+_server: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+
+
+def run(
+    arguments: Sequence[str],
+    streams: Sequence[int | None],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout: float = 60,
+) -> int:
+    """Run `haul ARGUMENTS` with these standard streams, None for one that is closed; return the exit code."""
+    global cpu_seconds
+    socket_ = _started()
+    request = {
+        "arguments": list(arguments),
+        "open": [stream is not None for stream in streams],
+        "env": dict(env),
+        "cwd": str(cwd),
+    }
+    socket_.settimeout(timeout)
+    try:
+        socket.send_fds(socket_, [json.dumps(request).encode()], [s for s in streams if s is not None])
+        code, spent = socket_.recv(100).split()
+    except BaseException:
+        stop()
+        raise
+    cpu_seconds += float(spent)
+    return int(code)
+
+
+def stop() -> None:
+    """End the process that forks, and what it is waiting for."""
+    global _server
+    if _server is not None:
+        process, socket_ = _server
+        _server = None
+        socket_.close()
+        os.killpg(process.pid, 9)
+        process.wait()
+
+
+def _started() -> socket.socket:
+    global _server
+    if _server is None or _server[0].poll() is not None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+                # No thread may hold a lock while it forks.
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+            )
+            atexit.register(stop)
+        _server = process, ours
+    return _server[1]
+
+
+def _serve(number: int) -> None:
+    """Fork for each request, and answer with what the command ended with."""
+    import gc
+    import importlib
+
+    for package in PACKAGES:
+        importlib.import_module(package)
+    gc.freeze()
+    with socket.socket(fileno=number) as socket_:
+        while True:
+            said, streams, _, _ = socket.recv_fds(socket_, 1 << 18, 3)
+            if not said:
+                return
+            request = json.loads(said)
+            child = os.fork()
+            if child == 0:
+                socket_.close()
+                _command(request, streams)
+            for stream in streams:
+                os.close(stream)
+            _, status, used = os.wait4(child, 0)
+            spent = used.ru_utime + used.ru_stime
+            socket_.send(f"{os.waitstatus_to_exitcode(status)} {spent}".encode())
+
+
+def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
+    arguments, opened, env = request["arguments"], request["open"], request["env"]
+    assert isinstance(arguments, list)
+    assert isinstance(opened, list)
+    assert isinstance(env, dict)
+    os.environ.clear()
+    os.environ.update(env)
+    time.tzset()
+    os.chdir(str(request["cwd"]))
+    given = iter(streams)
+    found: list[Any] = []
+    for place, is_open in enumerate(opened):
+        if is_open:
+            os.dup2(next(given), place)
+            errors = "backslashreplace" if place == 2 else "strict"
+            mode = "r" if place == 0 else "w"
+            found.append(os.fdopen(place, mode, encoding="utf-8", errors=errors, closefd=False))
+        else:
+            os.close(place)
+            found.append(None)
+    for stream in streams:
+        os.close(stream)
+    # As Python itself does at its start.
+    sys.stdin, sys.stdout, sys.stderr = found
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = found  # type: ignore[misc]
+    sys.argv = ["haul", *arguments]
+
+    code = 1
+    try:
+        from haulage.__main__ import main
+
+        code = main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        # What Python does at its end, without what takes apart a hundred packages.
+        for text in (sys.stdout, sys.stderr):
+            try:
+                if text is not None:
+                    text.flush()
+            except OSError:
+                code = 120
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]))
