@@ -149,7 +149,7 @@ budget:
 conformance: peers build/tests/bin/minio
 	@rm -rf $(CONFORMANCE)
 	HAUL_CONFORMANCE=$(CONFORMANCE) sh scripts/with-azurite.sh sh scripts/with-versitygw.sh sh scripts/with-minio.sh \
-	    cargo test $(CHECKED) --package haulage --test all conformance -- --include-ignored
+	    cargo test $(CHECKED) --package haulage --test all -- --include-ignored conformance::
 	$(PYTHON) tests/conformance_page.py $(CONFORMANCE)
 
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers

@@ -1,6 +1,6 @@
 """Write the table of docs/reference/conformance.md from what the suite found: `make conformance`.
 
-The suite of `crates/haulage/tests/conformance` leaves a line of JSON for each of its checks in the folder
+The suite of `crates/haulage/tests/all/conformance` leaves a line of JSON for each of its checks in the folder
 that HAUL_CONFORMANCE names. With `--check` nothing is written: the page must be what it would become. Only
 stores that the suite runs `apart` may be missing then, and keep the column that they have.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/conformance.md"
-SUITE = ROOT / "crates/haulage/tests/conformance/main.rs"
+SUITE = ROOT / "crates/haulage/tests/all/conformance/mod.rs"
 #: What stands between these lines is written anew, the rest by hand.
 BEGIN, END = "<!-- table: written by make conformance -->", "<!-- table: end -->"
 

@@ -1,31 +1,29 @@
 //! A client of tables.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-
 use haulage_emulator::Emulator;
 use http::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::support::{Answer, Client, serve};
+use super::{Answer, Client, serve};
 
-pub const JSON: (&str, &str) = ("accept", "application/json;odata=minimalmetadata");
-pub const PLAIN: (&str, &str) = ("accept", "application/json;odata=nometadata");
-pub const FULL: (&str, &str) = ("accept", "application/json;odata=fullmetadata");
-pub const SENT: (&str, &str) = ("content-type", "application/json");
+pub(crate) const JSON: (&str, &str) = ("accept", "application/json;odata=minimalmetadata");
+pub(crate) const PLAIN: (&str, &str) = ("accept", "application/json;odata=nometadata");
+pub(crate) const FULL: (&str, &str) = ("accept", "application/json;odata=fullmetadata");
+pub(crate) const SENT: (&str, &str) = ("content-type", "application/json");
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     /// Status and code of a failure.
-    pub fn refusal(&self) -> (u16, &str) {
+    pub(crate) fn refusal(&self) -> (u16, &str) {
         (self.status.as_u16(), self.code())
     }
 }
 
 /// An endpoint with the table `People`, and a client of it.
-pub async fn tables(faults: &str) -> (Emulator, Client) {
+pub(crate) async fn tables(faults: &str) -> (Emulator, Client) {
     let emulator = serve(|config| config.faults = faults.parse().unwrap()).await;
     let mut client = Client::connect(&emulator).await;
     let made = client.make_table("People").await;
@@ -34,33 +32,33 @@ pub async fn tables(faults: &str) -> (Emulator, Client) {
 }
 
 impl Client {
-    pub async fn make_table(&mut self, name: &str) -> Answer {
+    pub(crate) async fn make_table(&mut self, name: &str) -> Answer {
         let body = format!("{{\"TableName\":\"{name}\"}}");
         self.send(Method::POST, "/Tables", &[JSON, SENT], body).await
     }
 
     /// Inserts an entity with these members.
-    pub async fn insert(&mut self, partition: &str, row: &str, members: &str) -> Answer {
+    pub(crate) async fn insert(&mut self, partition: &str, row: &str, members: &str) -> Answer {
         let comma = if members.is_empty() { "" } else { "," };
         let body = format!("{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"{row}\"{comma}{members}}}");
         self.send(Method::POST, "/People", &[JSON, SENT], body).await
     }
 
     /// Reads an entity.
-    pub async fn entity(&mut self, partition: &str, row: &str) -> Answer {
+    pub(crate) async fn entity(&mut self, partition: &str, row: &str) -> Answer {
         let path = format!("/People(PartitionKey='{partition}',RowKey='{row}')");
         self.send(Method::GET, &path, &[PLAIN], "").await
     }
 
     /// A page of entities.
-    pub async fn page(&mut self, query: &str) -> Answer {
+    pub(crate) async fn page(&mut self, query: &str) -> Answer {
         let page = self.send(Method::GET, &format!("/People()?{}", escaped(query)), &[PLAIN], "").await;
         assert_eq!(page.status, StatusCode::OK, "{}", page.text());
         page
     }
 
     /// All pages of a query: both keys of each entity, and how many entities each page had.
-    pub async fn all(&mut self, query: &str) -> (Vec<String>, Vec<usize>) {
+    pub(crate) async fn all(&mut self, query: &str) -> (Vec<String>, Vec<usize>) {
         let (mut keys, mut pages, mut next) = (Vec::new(), Vec::new(), String::new());
         loop {
             let page = self.page(&format!("{query}{next}")).await;
@@ -83,7 +81,7 @@ impl Client {
     }
 
     /// A transaction of (method, path below the account, headers, body).
-    pub async fn transaction(&mut self, changes: &[(&str, String, &str, String)]) -> Answer {
+    pub(crate) async fn transaction(&mut self, changes: &[(&str, String, &str, String)]) -> Answer {
         let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
         for (method, path, headers, content) in changes {
             body.push_str(&format!(
@@ -99,6 +97,6 @@ impl Client {
 }
 
 /// A query as a URL has it.
-pub fn escaped(query: &str) -> String {
+pub(crate) fn escaped(query: &str) -> String {
     query.replace(' ', "%20").replace('\'', "%27").replace('+', "%2B")
 }

@@ -1,13 +1,12 @@
 //! Index tags and access tiers, asked for over the wire.
 
-mod support;
-
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use haulage_emulator::{Emulator, StoreKind};
 use http::Method;
-use support::{Answer, Client, memory, serve};
+
+use crate::support::{Answer, Client, memory, serve};
 
 const BLOCK_BLOB: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
 const TWO_TAGS: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?><Tags><TagSet><Tag><Key>status</Key>\

@@ -1,15 +1,12 @@
 //! S3's rules for buckets and objects, asked for over the wire.
 
-#[path = "support/s3.rs"]
-mod client;
-mod support;
-
 use base64::Engine as _;
-use client::{S3, crc32, crc64, element, elements, escaped, failure, sha256_base64};
 use haulage::checksum::Md5;
 use haulage_emulator::Emulator;
 use http::Method;
-use support::memory;
+
+use crate::support::memory;
+use crate::support::s3::{S3, crc32, crc64, element, elements, escaped, failure, sha256_base64};
 
 async fn endpoint() -> (Emulator, S3) {
     let (emulator, _) = memory().await;

@@ -1,7 +1,5 @@
 //! Whole jobs within one service: the service copies, and next to nothing passes the link.
 
-mod ground;
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +13,7 @@ use haulage::store::{
 use haulage::units::ByteSize;
 use haulage::{CopyOptions, Job};
 
-use self::ground::Ground;
+use crate::ground::Ground;
 
 const MIB: usize = 1 << 20;
 

@@ -1,13 +1,12 @@
 //! The service's rules, asked for over the wire.
 
-mod support;
-
 use std::time::{Duration, SystemTime};
 
 use haulage::checksum::{Crc64, Md5};
 use haulage_emulator::StoreKind;
 use http::Method;
-use support::{Client, memory, serve};
+
+use crate::support::{Client, memory, serve};
 
 const BLOCK_BLOB: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
 

@@ -1,9 +1,5 @@
 //! Who may do what with tables, and pages of other origins.
 
-mod support;
-#[path = "support/tables.rs"]
-mod tables;
-
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -13,8 +9,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
-use support::Client;
-use tables::{PLAIN, tables};
+
+use crate::support::Client;
+use crate::support::tables::{PLAIN, tables};
 
 fn sign(text: &str) -> String {
     let key = BASE64_STANDARD.decode(WELL_KNOWN_KEY).unwrap();

@@ -422,7 +422,7 @@ async fn tls_needs_a_certificate_that_holds() {
     let child = tokio::task::spawn_blocking(move || {
         let child = std::env::current_exe().unwrap();
         let mut child = std::process::Command::new(child);
-        child.args(["--exact", "child_tls", "--ignored", "--nocapture"]);
+        child.args(["--exact", "azure_http::child_tls", "--ignored", "--nocapture"]);
         child.env("HAUL_TEST_URL", url).env("SSL_CERT_FILE", path).output().unwrap()
     });
     let output = child.await.unwrap();

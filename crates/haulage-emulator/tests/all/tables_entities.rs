@@ -1,13 +1,10 @@
 //! Entities of tables: inserted, read, changed and deleted, one at a time.
 
-mod support;
-#[path = "support/tables.rs"]
-mod tables;
-
 use http::{Method, StatusCode};
 use serde_json::json;
-use support::Client;
-use tables::{FULL, JSON, PLAIN, SENT, tables};
+
+use crate::support::Client;
+use crate::support::tables::{FULL, JSON, PLAIN, SENT, tables};
 
 const ALICE: &str = "/People(PartitionKey='p',RowKey='alice')";
 

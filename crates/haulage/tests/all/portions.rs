@@ -1,7 +1,5 @@
 //! One object by several jobs, as several machines move it: stretches are staged, then committed together.
 
-mod ground;
-
 use std::path::PathBuf;
 
 use haulage::checksum::{ChecksumMode, Crc64, Md5};
@@ -11,6 +9,8 @@ use haulage::job::{Portion, Setting, Work};
 use haulage::store::{BlockRange, GetOptions, Location, Trace};
 use haulage::units::ByteSize;
 use haulage::{CopyOptions, Job};
+
+use crate::ground;
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 40 * MIB + 77;

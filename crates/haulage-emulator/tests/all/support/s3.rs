@@ -1,7 +1,5 @@
 //! A small S3 client with a signer of its own: nothing of it is shared with what it tests.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-
 use std::fmt::Write as _;
 
 use base64::Engine as _;
@@ -19,33 +17,33 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 use tokio::net::TcpStream;
 
-use super::support::Answer;
+use super::Answer;
 
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PATH: AsciiSet = UNRESERVED.remove(b'/');
-pub const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub(crate) const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// A connection to the endpoint's S3 side.
-pub struct S3 {
+pub(crate) struct S3 {
     sender: SendRequest<Full<Bytes>>,
-    pub access: S3Access,
-    pub host: String,
+    pub(crate) access: S3Access,
+    pub(crate) host: String,
 }
 
 /// What a signature is made for.
-pub struct Signed {
-    pub authorization: String,
-    pub key: Vec<u8>,
-    pub signature: String,
-    pub timestamp: String,
-    pub scope: String,
+pub(crate) struct Signed {
+    pub(crate) authorization: String,
+    pub(crate) key: Vec<u8>,
+    pub(crate) signature: String,
+    pub(crate) timestamp: String,
+    pub(crate) scope: String,
 }
 
-pub fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     utf8_percent_encode(name, &PATH).to_string()
 }
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         write!(text, "{byte:02x}").unwrap();
@@ -53,53 +51,53 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-pub fn mac(key: &[u8], text: &str) -> Vec<u8> {
+pub(crate) fn mac(key: &[u8], text: &str) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
 }
 
-pub fn crc32(bytes: &[u8]) -> String {
+pub(crate) fn crc32(bytes: &[u8]) -> String {
     let value = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes) as u32;
     BASE64_STANDARD.encode(value.to_be_bytes())
 }
 
-pub fn crc64(bytes: &[u8]) -> String {
+pub(crate) fn crc64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(haulage::checksum::Crc64::of(bytes).to_u64().to_be_bytes())
 }
 
-pub fn sha256_base64(bytes: &[u8]) -> String {
+pub(crate) fn sha256_base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(Sha256::digest(bytes))
 }
 
 /// The text of the first element of this name; empty where there is none.
-pub fn element<'a>(answer: &'a Answer, name: &str) -> &'a str {
+pub(crate) fn element<'a>(answer: &'a Answer, name: &str) -> &'a str {
     let text = answer.text();
     let start = text.find(&format!("<{name}>")).map(|at| at + name.len() + 2);
     start.map_or("", |start| &text[start..start + text[start..].find('<').unwrap()])
 }
 
 /// All texts of elements of this name.
-pub fn elements<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+pub(crate) fn elements<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
     let opening = format!("<{name}>");
     let parts = answer.text().split(opening.as_str()).skip(1);
     parts.map(|part| part.split('<').next().unwrap()).collect()
 }
 
 /// Status and code of a failure.
-pub fn failure(answer: &Answer) -> (u16, &str) {
+pub(crate) fn failure(answer: &Answer) -> (u16, &str) {
     (answer.status.as_u16(), element(answer, "Code"))
 }
 
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     stamp(OffsetDateTime::now_utc())
 }
 
-pub fn stamp(time: OffsetDateTime) -> String {
+pub(crate) fn stamp(time: OffsetDateTime) -> String {
     time.format(format_description!("[year][month][day]T[hour][minute][second]Z")).unwrap()
 }
 
@@ -115,7 +113,7 @@ fn canonical_query(query: &str) -> String {
 }
 
 impl S3 {
-    pub async fn connect(emulator: &Emulator) -> Self {
+    pub(crate) async fn connect(emulator: &Emulator) -> Self {
         let stream = TcpStream::connect(emulator.address()).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
@@ -129,7 +127,7 @@ impl S3 {
     }
 
     /// Signs a request whose path and query are escaped; all headers are signed.
-    pub fn sign(
+    pub(crate) fn sign(
         &self,
         method: &Method,
         uri: &str,
@@ -156,7 +154,7 @@ impl S3 {
     }
 
     /// A URL's path and query that lets whoever has it do this.
-    pub fn presigned(&self, method: &Method, path: &str, seconds: u32, timestamp: &str) -> String {
+    pub(crate) fn presigned(&self, method: &Method, path: &str, seconds: u32, timestamp: &str) -> String {
         let scope = format!("{}/{}/s3/aws4_request", &timestamp[..8], self.access.region);
         let credential = format!("{}/{scope}", self.access.access_key_id);
         let joint = if path.contains('?') { '&' } else { '?' };
@@ -171,7 +169,7 @@ impl S3 {
     }
 
     /// Sends a request with headers as they are; fails where the connection breaks.
-    pub async fn raw(
+    pub(crate) async fn raw(
         &mut self,
         method: Method,
         uri: &str,
@@ -196,7 +194,7 @@ impl S3 {
         all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    pub async fn try_send(
+    pub(crate) async fn try_send(
         &mut self,
         method: Method,
         uri: &str,
@@ -212,7 +210,7 @@ impl S3 {
         self.raw(method, uri, &headers, body).await
     }
 
-    pub async fn send(
+    pub(crate) async fn send(
         &mut self,
         method: Method,
         uri: &str,
@@ -223,7 +221,7 @@ impl S3 {
     }
 
     /// Puts a body in chunks, each signed unless told otherwise, with a trailer perhaps.
-    pub async fn put_chunks(
+    pub(crate) async fn put_chunks(
         &mut self,
         uri: &str,
         chunks: &[&[u8]],
@@ -269,29 +267,29 @@ impl S3 {
         self.raw(Method::PUT, uri, &headers, wire).await.unwrap()
     }
 
-    pub async fn get(&mut self, uri: &str) -> Answer {
+    pub(crate) async fn get(&mut self, uri: &str) -> Answer {
         self.send(Method::GET, uri, &[], "").await
     }
 
-    pub async fn head(&mut self, uri: &str) -> Answer {
+    pub(crate) async fn head(&mut self, uri: &str) -> Answer {
         self.send(Method::HEAD, uri, &[], "").await
     }
 
     /// Puts an object; must succeed.
-    pub async fn put(&mut self, name: &str, body: impl Into<Bytes>) -> Answer {
+    pub(crate) async fn put(&mut self, name: &str, body: impl Into<Bytes>) -> Answer {
         let put = self.send(Method::PUT, &format!("/box/{}", escaped(name)), &[], body).await;
         assert_eq!(put.status, 200, "{}", put.text());
         put
     }
 
     /// Begins a multipart upload; its id.
-    pub async fn begin(&mut self, uri: &str, headers: &[(&str, &str)]) -> String {
+    pub(crate) async fn begin(&mut self, uri: &str, headers: &[(&str, &str)]) -> String {
         let begun = self.send(Method::POST, &format!("{uri}?uploads="), headers, "").await;
         assert_eq!(begun.status, 200, "{}", begun.text());
         element(&begun, "UploadId").to_owned()
     }
 
-    pub async fn part(
+    pub(crate) async fn part(
         &mut self,
         uri: &str,
         id: &str,
@@ -304,7 +302,7 @@ impl S3 {
     }
 
     /// Completes an upload of (number, ETag, other elements).
-    pub async fn complete(
+    pub(crate) async fn complete(
         &mut self,
         uri: &str,
         id: &str,

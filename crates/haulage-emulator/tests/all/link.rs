@@ -1,14 +1,13 @@
 //! The link keeps the rates and round trips that it is told.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use haulage_emulator::{Emulator, StoreKind};
 use http::Method;
-use support::{Client, serve};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
+
+use crate::support::{Client, serve};
 
 async fn over(link: &str) -> Emulator {
     let link = link.parse().unwrap();

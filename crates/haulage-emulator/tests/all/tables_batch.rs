@@ -1,11 +1,8 @@
 //! Transactions: together or not at all.
 
-mod support;
-#[path = "support/tables.rs"]
-mod tables;
-
 use http::{Method, StatusCode};
-use tables::{JSON, tables};
+
+use crate::support::tables::{JSON, tables};
 
 fn insert(partition: &str, row: &str) -> (&'static str, String, &'static str, String) {
     let body = format!("{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"{row}\",\"A\":1}}");

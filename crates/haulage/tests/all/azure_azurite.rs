@@ -341,14 +341,16 @@ async fn a_wrong_key_is_explained() {
     let (_store, url) = container(&endpoint).await;
     let account = endpoint.rsplit('/').next().unwrap();
     let wrong = [("AZURE_STORAGE_ACCOUNT", account), ("AZURE_STORAGE_KEY", "d3JvbmcgYnV0IEJhc2U2NA==")];
-    let said = in_child("child_lists", &url, &wrong);
+    let said = in_child("azure_azurite::child_lists", &url, &wrong);
     assert!(said.contains("Permission") && said.contains("check AZURE_STORAGE_KEY"), "{said}");
     let connection = format!("BlobEndpoint={endpoint};AccountName={account};AccountKey=d3Jvbmc=");
-    let said = in_child("child_lists", &url, &[("AZURE_STORAGE_CONNECTION_STRING", &connection)]);
+    let said =
+        in_child("azure_azurite::child_lists", &url, &[("AZURE_STORAGE_CONNECTION_STRING", &connection)]);
     assert!(said.contains("Permission") && !said.contains("d3Jvbmc="), "{said}");
     let short = format!("az://{}", url.rsplit('/').next().unwrap());
     let connection = format!("UseDevelopmentStorage=true;BlobEndpoint={endpoint}");
-    let said = in_child("child_lists", &short, &[("AZURE_STORAGE_CONNECTION_STRING", &connection)]);
+    let said =
+        in_child("azure_azurite::child_lists", &short, &[("AZURE_STORAGE_CONNECTION_STRING", &connection)]);
     assert!(said.contains("listed"), "{said}");
 }
 

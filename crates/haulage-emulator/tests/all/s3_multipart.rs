@@ -1,14 +1,11 @@
 //! Uploads in parts through the S3 interface.
 
-#[path = "support/s3.rs"]
-mod client;
-mod support;
-
-use client::{S3, crc32, crc64, element, elements, failure, sha256_base64};
 use haulage::checksum::Md5;
 use haulage_emulator::Emulator;
 use http::Method;
-use support::memory;
+
+use crate::support::memory;
+use crate::support::s3::{S3, crc32, crc64, element, elements, failure, sha256_base64};
 
 const MIB5: usize = 5 << 20;
 

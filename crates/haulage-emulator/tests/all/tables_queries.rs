@@ -1,14 +1,11 @@
 //! Queries of tables: filters, selections, pages, and how much of a table they read.
 
-mod support;
-#[path = "support/tables.rs"]
-mod tables;
-
 use haulage_emulator::Emulator;
 use http::Method;
 use serde_json::json;
-use support::Client;
-use tables::{JSON, PLAIN, escaped, tables};
+
+use crate::support::Client;
+use crate::support::tables::{JSON, PLAIN, escaped, tables};
 
 /// `count` entities in each of the partitions a, b and c; `N` counts through all.
 async fn filled(faults: &str, count: usize) -> (Emulator, Client) {

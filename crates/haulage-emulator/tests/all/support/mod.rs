@@ -1,6 +1,7 @@
 //! A small client: signs with the account's signature, one connection, reads whole bodies.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+pub(crate) mod s3;
+pub(crate) mod tables;
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -14,42 +15,42 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 /// A connection to the endpoint.
-pub struct Client {
+pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
     sas: String,
 }
 
 /// An answer with its whole body.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
     /// The service's word for the failure.
-    pub fn code(&self) -> &str {
+    pub(crate) fn code(&self) -> &str {
         self.header("x-ms-error-code")
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 }
 
-pub async fn serve(configure: impl FnOnce(&mut EmulatorConfig)) -> Emulator {
+pub(crate) async fn serve(configure: impl FnOnce(&mut EmulatorConfig)) -> Emulator {
     let mut config = EmulatorConfig::default();
     configure(&mut config);
     start(config).await.unwrap()
 }
 
 /// An endpoint in memory with the container `box`, and a client of it.
-pub async fn memory() -> (Emulator, Client) {
+pub(crate) async fn memory() -> (Emulator, Client) {
     let emulator = serve(|config| config.store = StoreKind::Memory).await;
     let mut client = Client::connect(&emulator).await;
     client.make_container().await;
@@ -57,12 +58,12 @@ pub async fn memory() -> (Emulator, Client) {
 }
 
 impl Client {
-    pub async fn connect(emulator: &Emulator) -> Self {
+    pub(crate) async fn connect(emulator: &Emulator) -> Self {
         let sas = emulator.sas("rwdlacut", SystemTime::now() + Duration::from_secs(600));
         Self::connect_with(emulator.address(), sas).await
     }
 
-    pub async fn connect_with(address: SocketAddr, sas: String) -> Self {
+    pub(crate) async fn connect_with(address: SocketAddr, sas: String) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
@@ -70,13 +71,13 @@ impl Client {
         Self { sender, sas }
     }
 
-    pub async fn make_container(&mut self) {
+    pub(crate) async fn make_container(&mut self) {
         let made = self.send(Method::PUT, "/box?restype=container", &[], "").await;
         assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
     }
 
     /// Sends a request below the account; fails where the connection breaks.
-    pub async fn try_send(
+    pub(crate) async fn try_send(
         &mut self,
         method: Method,
         path: &str,
@@ -98,7 +99,7 @@ impl Client {
         Ok(Answer { status: parts.status, headers: parts.headers, body })
     }
 
-    pub async fn send(
+    pub(crate) async fn send(
         &mut self,
         method: Method,
         path: &str,
@@ -108,25 +109,25 @@ impl Client {
         self.try_send(method, path, headers, body).await.unwrap()
     }
 
-    pub async fn get(&mut self, path: &str) -> Answer {
+    pub(crate) async fn get(&mut self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], "").await
     }
 
     /// Put Blob; must succeed.
-    pub async fn put(&mut self, name: &str, body: impl Into<Bytes>) -> Answer {
+    pub(crate) async fn put(&mut self, name: &str, body: impl Into<Bytes>) -> Answer {
         let path = format!("/box/{name}");
         let put = self.send(Method::PUT, &path, &[("x-ms-blob-type", "BlockBlob")], body).await;
         assert_eq!(put.status, StatusCode::CREATED, "{}", put.text());
         put
     }
 
-    pub async fn put_block(&mut self, name: &str, id: &str, body: impl Into<Bytes>) -> Answer {
+    pub(crate) async fn put_block(&mut self, name: &str, id: &str, body: impl Into<Bytes>) -> Answer {
         let id = id.replace('=', "%3D");
         self.send(Method::PUT, &format!("/box/{name}?comp=block&blockid={id}"), &[], body).await
     }
 
     /// Put Block List of (where, id).
-    pub async fn commit(&mut self, name: &str, blocks: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn commit(&mut self, name: &str, blocks: &[(&str, &str)]) -> Answer {
         let entries: String = blocks.iter().map(|(list, id)| format!("<{list}>{id}</{list}>")).collect();
         let body = format!("<?xml version=\"1.0\"?><BlockList>{entries}</BlockList>");
         self.send(Method::PUT, &format!("/box/{name}?comp=blocklist"), &[], body).await

@@ -1,7 +1,7 @@
 //! What the client costs: CPU time of this process alone, against a server in another one that discards and
 //! invents bytes. Run by hand:
 //!
-//!     cargo test -p haulage --release --test azure_speed -- --ignored --nocapture measure
+//!     cargo test -p haulage --release --test all -- --ignored --nocapture azure_speed::measure
 
 // A child process reports to its parent, and a person reads the figures, by what is printed.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -120,7 +120,7 @@ async fn timed(what: &str, units: f64, unit: &str, work: impl Future<Output = ()
 #[ignore = "a measurement"]
 async fn measure() {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_server", "--ignored", "--nocapture"])
+        .args(["--exact", "azure_speed::child_server", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use haulage::store::{AccessKeys, StoreOpener, StoreOptions};
 use haulage_emulator::{Emulator, EmulatorConfig, StoreKind};
-use record::{Noted as _, Record};
+
+use self::record::{Noted as _, Record};
 
 /// A container name of its own for every test.
 fn fresh() -> String {

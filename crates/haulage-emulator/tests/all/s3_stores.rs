@@ -1,16 +1,13 @@
 //! One catalogue for both interfaces, in every store, over every link and fault.
 
-#[path = "support/s3.rs"]
-mod client;
-mod support;
-
 use std::time::{Duration, Instant};
 
-use client::{S3, crc64, element, elements, escaped, failure};
 use haulage::checksum::Md5;
 use haulage_emulator::{FaultSpec, StoreKind};
 use http::Method;
-use support::{Client, memory, serve};
+
+use crate::support::s3::{S3, crc64, element, elements, escaped, failure};
+use crate::support::{Client, memory, serve};
 
 #[tokio::test]
 async fn what_one_interface_writes_the_other_reads() {

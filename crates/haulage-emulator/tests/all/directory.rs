@@ -1,14 +1,13 @@
 //! The directory store: plain files, awkward names, and a restart.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use haulage_emulator::{Emulator, StoreKind};
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use support::{Client, serve};
+
+use crate::support::{Client, serve};
 
 const NAMES: [&str; 14] = [
     "plain.nc",

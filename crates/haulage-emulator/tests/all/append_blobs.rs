@@ -1,11 +1,10 @@
 //! Append blobs, asked for over the wire.
 
-mod support;
-
 use haulage::checksum::Crc64;
 use haulage_emulator::StoreKind;
 use http::Method;
-use support::{Answer, Client, memory, serve};
+
+use crate::support::{Answer, Client, memory, serve};
 
 const APPEND_BLOB: (&str, &str) = ("x-ms-blob-type", "AppendBlob");
 const POSITION: &str = "x-ms-blob-condition-appendpos";

@@ -1,13 +1,12 @@
 //! Faults strike as often as told, in their own way, and are counted.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use haulage::checksum::Crc64;
 use haulage_emulator::{Emulator, FaultSpec, StoreKind};
 use http::Method;
-use support::{Client, serve};
+
+use crate::support::{Client, serve};
 
 async fn faulty(spec: &str) -> (Emulator, Client) {
     let faults: FaultSpec = spec.parse().unwrap();

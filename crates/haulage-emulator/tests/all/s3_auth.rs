@@ -1,16 +1,13 @@
 //! Who gets in through the S3 interface, and whose bytes are taken for true.
 
-#[path = "support/s3.rs"]
-mod client;
-mod support;
-
 use std::time::Duration;
 
-use client::{S3, crc32, element, failure, now, stamp};
 use haulage_emulator::Emulator;
 use http::Method;
-use support::{memory, serve};
 use time::OffsetDateTime;
+
+use crate::support::s3::{S3, crc32, element, elements, escaped, failure, now, sha256, stamp};
+use crate::support::{memory, serve};
 
 async fn endpoint() -> (Emulator, S3) {
     let (emulator, _) = memory().await;
@@ -54,10 +51,10 @@ async fn awkward_names_and_queries_are_signed_as_they_are_meant() {
     for name in ["a b", "a+b", "%41", "ünï/☃", "//x", "/", "a//b/", "~-._", "=&?#:@!$'()*,;[]", "\u{1}\n"]
     {
         s3.put(name, name.to_owned()).await;
-        assert_eq!(s3.get(&format!("/box/{}", client::escaped(name))).await.text(), name);
+        assert_eq!(s3.get(&format!("/box/{}", escaped(name))).await.text(), name);
     }
     let list = s3.get("/box?list-type=2&prefix=a%2Bb&delimiter=%2F&encoding-type=url").await;
-    assert_eq!(client::elements(&list, "Key"), ["a%2Bb"]);
+    assert_eq!(elements(&list, "Key"), ["a%2Bb"]);
 }
 
 #[tokio::test]
@@ -102,7 +99,7 @@ async fn the_body_must_be_the_one_that_was_signed() {
     let mut headers = vec![
         ("host".to_owned(), s3.host.clone()),
         ("x-amz-date".to_owned(), timestamp.clone()),
-        ("x-amz-content-sha256".to_owned(), client::sha256(b"right")),
+        ("x-amz-content-sha256".to_owned(), sha256(b"right")),
     ];
     let signed = s3.sign(&Method::PUT, "/box/a", &headers, &headers[2].1.clone(), &timestamp);
     headers.push(("authorization".to_owned(), signed.authorization));
@@ -177,5 +174,5 @@ async fn another_account_and_key_are_those_of_s3_too() {
     let mut s3 = S3::connect(&emulator).await;
     assert_eq!((&*s3.access.access_key_id, &*s3.access.secret_access_key), ("mine", "c2VjcmV0"));
     assert_eq!(s3.send(Method::PUT, "/box", &[], "").await.status, 200);
-    assert_eq!(client::elements(&s3.get("/").await, "Name"), ["box"]);
+    assert_eq!(elements(&s3.get("/").await, "Name"), ["box"]);
 }

@@ -1,15 +1,12 @@
 //! Faults strike requests for tables as they strike those for blobs.
 
-mod support;
-#[path = "support/tables.rs"]
-mod tables;
-
 use std::time::Duration;
 
 use haulage_emulator::{Emulator, StoreKind};
 use http::{Method, StatusCode};
-use support::{Client, serve};
-use tables::{JSON, tables};
+
+use crate::support::tables::{JSON, tables};
+use crate::support::{Client, serve};
 
 /// Sends inserts until one meets the fault; which.
 async fn until_broken(emulator: &Emulator, client: &mut Client) -> usize {
