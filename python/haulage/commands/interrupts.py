@@ -14,9 +14,9 @@ from contextlib import contextmanager
 ONCE_SECONDS = 1.0
 
 #: Sent to the main thread after each signal. Python runs a handler when the interpreter looks for signals:
-#: between two steps, and if a system call is interrupted. A signal that arrives after the last look and before
-#: the call begins has to wait until the call returns, and a read of a pipe may never return. This one
-#: interrupts the call, and is ignored by everybody else.
+#: between two steps, and if a system call is interrupted. A signal that arrives after the last look and
+#: before the call begins has to wait until the call returns, and a read of a pipe may never return. This
+#: one interrupts the call, and is ignored by everybody else.
 _NUDGE = signal.SIGURG
 _PAUSES_SECONDS = (0.02, 1.0)
 
