@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from command import HAUL, clean_environment
+from haulage.commands import interrupts
 from haulage.web.stopping import stopped_by_ctrl_c
 
 #: Seconds between the address and the signal: before the server has handlers of its own, and after.
@@ -88,6 +90,57 @@ def test_another_thread_leaves_signals_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_a_signal_that_comes_just_before_a_system_call_ends_it() -> None:
+    """A read of a pipe to which nobody wrote went on, and Ctrl-C was lost."""
+    # `interrupt_main` is what is left of such a signal: it is noted, and ends no call.
+    code = """import _thread, os, queue, signal, subprocess, sys, threading, time
+from haulage.commands import interrupts
+interrupts.take()
+interrupts.ONCE_SECONDS = 0.0
+signal.alarm(20)
+os.mkfifo(sys.argv[1])
+waits = {
+    "read": lambda: os.fdopen(os.pipe()[0], "rb").read(1 << 20),
+    "open": lambda: open(sys.argv[1], "rb"),
+    "get": queue.Queue().get,
+    "sleep": lambda: time.sleep(60),
+    "wait": lambda: subprocess.Popen(["cat"], stdin=subprocess.PIPE).wait(),
+}
+for name, wait in waits.items():
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        print(name)"""
+    with tempfile.TemporaryDirectory() as folder:
+        line = [sys.executable, "-c", code, f"{folder}/pipe"]
+        ended = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["read", "open", "get", "sleep", "wait"])
+
+
+def test_what_follows_ctrl_c_at_once_is_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some commands said twice that they were interrupted."""
+    monkeypatch.setattr(interrupts, "_interrupted", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.interrupt()
+    interrupts.interrupt()
+    monkeypatch.setattr(interrupts, "ONCE_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.interrupt()
+
+
+def test_a_signal_that_comes_while_the_interpreter_ends_changes_nothing() -> None:
+    """The exit code was that of a process that SIGINT has killed."""
+    code = """import atexit, os, sys
+for number in (1, 2):
+    atexit.register(os.kill, os.getpid(), 2)
+from haulage.__main__ import main
+sys.argv = ["haul", "doctor", "--help"]
+sys.exit(main())"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_command_that_is_interrupted_while_it_is_loaded_says_so() -> None:

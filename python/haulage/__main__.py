@@ -18,19 +18,9 @@ def main() -> int:
         4 not found, 5 integrity, 6 the source changed, 130 interrupted.
     """
     if any(word in _PYTHON for word in sys.argv[1:]):
-        from haulage.commands.leading import leading, not_again, without_verbose
-
-        led, arguments = leading(sys.argv[1:])
-        if arguments and arguments[0] in _PYTHON:
-            # What all commands take may stand before the name, too. None of these has another option -v.
-            before, verbose = without_verbose(led)
-            options, more = without_verbose(arguments[1:])
-            try:
-                return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
-            except KeyboardInterrupt:
-                # While its packages are loaded, which takes a second; afterwards each command says so itself.
-                print("haul: interrupted", file=sys.stderr)  # noqa: T201
-                return 130
+        code = _if_in_python()
+        if code is not None:
+            return code
     try:
         from haulage._engine import main as run
     except KeyboardInterrupt:
@@ -39,14 +29,31 @@ def main() -> int:
     return run(["haul", *sys.argv[1:]])
 
 
+def _if_in_python() -> int | None:
+    """Run the command that the arguments name, if it is one of those in Python; return its exit code."""
+    try:
+        from haulage.commands import interrupts
+        from haulage.commands.leading import leading, not_again, without_verbose
+
+        led, arguments = leading(sys.argv[1:])
+        if not arguments or arguments[0] not in _PYTHON:
+            return None
+        # What all commands take may stand before the name, too. None of these has another option -v.
+        before, verbose = without_verbose(led)
+        options, more = without_verbose(arguments[1:])
+        interrupts.take()
+        try:
+            return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
+        finally:
+            interrupts.ignore()
+    except KeyboardInterrupt:
+        # While its packages are loaded, which takes a second; afterwards each command says so itself.
+        print("haul: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+
+
 def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
     """Run one of the commands whose packages are extras."""
-    import signal
-
-    # What a script runs in the background ignores Ctrl-C. The commands in Rust end nevertheless when they are
-    # sent SIGINT, and so do these.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     if verbose:
         from haulage._engine import say_decisions
 

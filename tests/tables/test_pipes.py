@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,26 +81,24 @@ def test_standard_input_is_a_file(service: TableEndpoint, haul: Haul, tmp_path: 
 
 @pytest.mark.parametrize(
     ("line", "number"),
-    [
-        ("import rows.jsonl az-table://rows", signal.SIGTERM),
-        ("import rows.jsonl az-table://rows", signal.SIGHUP),
-        ("plan rows.jsonl", signal.SIGTERM),
-        ("import rows.jsonl az-table://rows", signal.SIGINT),
-    ],
+    [("import rows.jsonl az-table://rows", signal.SIGTERM), ("plan rows.jsonl", signal.SIGHUP)],
 )
 def test_nothing_stays_of_a_pipe_after_a_kill(haul: Haul, tmp_path: Path, line: str, number: int) -> None:
     """The copy of what had come stayed in the folder for temporary files, and no program was told."""
     (tmp_path / "temporary").mkdir()
     haul.env["TMPDIR"] = str(tmp_path / "temporary")
     os.mkfifo(tmp_path / "rows.jsonl")
-    reading = haul.start("table", *line.split(), "--json")
+    # nohup has it ignored, and what is started inherits that.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        reading = haul.start("table", *line.split(), "--json")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    # It opens the pipe once it has made the folder that must not stay.
     with (tmp_path / "rows.jsonl").open("wb", buffering=0) as pipe:
         pipe.write(ROWS)
-        deadline = time.monotonic() + 30
-        while not [*tmp_path.glob("temporary/**/rows.jsonl")] and time.monotonic() < deadline:
-            time.sleep(0.02)
         reading.send_signal(number)
-        said, _ = reading.communicate(timeout=30)
+        said, _ = reading.communicate(timeout=100)
     assert reading.returncode == 130
     (told,) = [json.loads(text) for text in said.splitlines()]
     assert (told["event"], told["kind"], told["exit_code"]) == ("error", "cancelled", 130)

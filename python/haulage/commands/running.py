@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -58,21 +56,3 @@ def run(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-
-
-@contextmanager
-def interrupted_by_term() -> Iterator[None]:
-    """Treat a polite kill as Ctrl-C: children end, what is finished is kept, temporary files are removed."""
-
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    names = [signal.SIGTERM, signal.SIGINT]
-    # nohup ignores the end of a terminal.
-    names += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
-    before = {name: signal.signal(name, interrupt) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from haulage.commands.grammar import command
-from haulage.commands.running import interrupted_by_term
+from haulage.commands.interrupts import interrupted_by_term
 from haulage.errors import UsageError
 from haulage.lab.cli.network import own_network
 from haulage.lab.cli.output import (

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
 from haulage.commands.grammar import PROGRESS, command, with_options
-from haulage.commands.running import interrupted_by_term
+from haulage.commands.interrupts import interrupted_by_term
 from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
 from haulage.errors import UsageError
 from haulage.tables.moving import files, operations

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from haulage.commands.grammar import QUIET, command
-from haulage.commands.running import interrupted_by_term
+from haulage.commands.interrupts import interrupted_by_term
 from haulage.errors import UsageError
 from haulage.tables.plan.plotting import plot
 from haulage.tables.plan.proposing import propose
