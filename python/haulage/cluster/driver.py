@@ -258,7 +258,7 @@ class _Run:
         if future.status == "finished":
             waited = self.waited[number] = self.waited.get(number, 0) + 1
             try:
-                result = future.result(timeout=min(RESULT_SECONDS * 2**waited, RESULT_SECONDS_MAX))
+                result = self._result(future, min(RESULT_SECONDS * 2**waited, RESULT_SECONDS_MAX))
             except TimeoutError:
                 pass
             except CancelledError:
@@ -291,6 +291,16 @@ class _Run:
             hint = "is haulage installed on each node, in the same version?"
             self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
         return True
+
+    def _result(self, future: Future, seconds: float) -> object:
+        """Return what became of a shard; a scheduler that is lost meanwhile is noticed, and brings no results."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return future.result(timeout=RESULT_SECONDS)
+            except TimeoutError:
+                if self.client.status != "running" or time.monotonic() > end:
+                    raise
 
     def _share(self) -> None:
         """Tell each node its part of what all share, first those that get less: never is more used."""
