@@ -29,6 +29,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+import sandbox
+
 #: Threads reserve much more than they touch. What asks for more memory than this is stopped, for the sake of
 #: the machine. A service may claim any size of a blob, and a file of that size would fill the disk: Python
 #: ignores the signal of that bound, so the call fails.
@@ -44,6 +46,7 @@ class Took:
     code: int
     peak_kib: int
     seconds: float
+    cpu_seconds: float
 
 
 class Limited:
@@ -72,6 +75,7 @@ class Limited:
         env: Mapping[str, str],
         streams: Sequence[int],
         bounds: Mapping[int, int] = BOUNDS,
+        only: bool = False,
     ) -> Took:
         """Run the command with these arguments in a folder; it has ended when its seconds are over.
 
@@ -82,6 +86,7 @@ class Limited:
             env: Its environment.
             streams: Its standard input, output and error.
             bounds: Most that it may ask for, by the number of `resource.RLIMIT_...`.
+            only: Whether it can write in its folder alone, not elsewhere in the sandbox.
         """
         order = {
             "words": list(words),
@@ -89,6 +94,7 @@ class Limited:
             "folder": str(folder),
             "env": dict(env),
             "bounds": list(bounds.items()),
+            "only": only,
             "service": os.getpid(),
         }
         with socket.socket(socket.AF_UNIX) as connection, connection.makefile() as told:
@@ -193,6 +199,7 @@ def _run(order: dict[str, Any], streams: list[int]) -> dict[str, Any]:
         "code": os.waitstatus_to_exitcode(status),
         "peak_kib": used.ru_maxrss,
         "seconds": time.monotonic() - began - starved,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
     }
 
 
@@ -210,6 +217,8 @@ def _become(order: dict[str, Any], streams: list[int]) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.environ.clear()
         os.environ.update(order["env"])
+        if order["only"]:
+            sandbox.keep_only(Path(order["folder"]))
         os.chdir(order["folder"])
         sys.argv = ["haul", *order["words"]]
         code = _command()

@@ -207,7 +207,9 @@ class SwapBefore:
 NAMING = sorted(set(NUMBERS) - {*READING, *WRITING, *FLUSHING})
 
 
-@pytest.mark.parametrize("how", [("--block-size", "1MiB"), ("--method", "whole")])
+@pytest.mark.parametrize(
+    "how", [("--block-size", "1MiB"), pytest.param(("--method", "whole"), marks=pytest.mark.long)]
+)
 def test_a_folder_that_is_swapped_right_before_a_call_takes_nothing_outside(
     how: tuple[str, ...], haul: Haul, container: Container, tmp_path: Path
 ) -> None:
@@ -230,7 +232,7 @@ def test_a_folder_that_is_swapped_right_before_a_call_takes_nothing_outside(
     assert number > 3
 
 
-@pytest.mark.parametrize("name", ["deep", "deep/er"])
+@pytest.mark.parametrize("name", ["deep/er", pytest.param("deep", marks=pytest.mark.long)])
 def test_a_source_that_is_swapped_right_before_a_call_gives_nothing_from_outside(
     name: str, haul: Haul, emulator: Endpoint, tmp_path: Path
 ) -> None:
