@@ -60,7 +60,7 @@ class Limited:
         self._listening.listen(64)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "hostile.limited", *modules],
-            stdin=self._listening,
+            stdin=self._listening.fileno(),
             cwd=Path(__file__).parent.parent,
             # Threads of a library would not be there after a fork.
             env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
