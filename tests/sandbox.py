@@ -76,6 +76,13 @@ def require() -> Path:
     return Path(scratch)
 
 
+def keep_only(folder: Path) -> None:
+    """Let this process write below one folder of the sandbox alone, from now on."""
+    _call("unshare", CLONE_NEWNS)
+    _mount(str(folder), str(folder), "", MS_BIND)
+    _read_only(str(require()), 0, True)
+
+
 def _become(scratch: Path) -> None:
     """Turn this process into the command, contained; never returns."""
     try:

@@ -72,12 +72,12 @@ class Case:
     """One way to be hostile."""
 
     name: str
-    does: str  #: in words, for the documents: what the service does
+    does: str  #: in words: what the service does
     lines: tuple[str | Line, ...]
     bends: Bend | tuple[Bend, ...] = ()
     code: int | tuple[int, ...] = 1
     kind: str = ""  #: of the failures; several, where more than one is right, with spaces between
-    must: str = ""  #: in words, for the documents: what must happen besides
+    must: str = ""  #: in words: what must happen besides
     seen: int = 0  #: what once went wrong so, by its number in `SEEN`
     check: Check = nothing_more
     # How the service is:
@@ -91,6 +91,8 @@ class Case:
     json: bool = True
     options: str = ""  #: more of them, for every line
     slow: bool = False  #: waits more than it works, so it runs beside the others
+    every_family: bool = False  #: each family of lines has to meet it
+    costly: bool = False  #: takes seconds of a processor, and another case shows nearly the same for less
     large: bool = False  #: its service alone works for seconds, and longer where something runs beside it
     # What must come of it:
     deletes: bool = False  #: whether it may delete what the line names although it fails

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hostile.chosen import chosen
 from hostile.themes import (
     bodies,
     deletes,
@@ -35,7 +36,6 @@ from hostile.themes.tables import (
     writes as table_writes,
 )
 
-#: In the order of the documents.
 THEMES = (
     ("What is not a list", lists.CASES),
     ("Endless lists, and lists of something else", pages.CASES),
@@ -71,3 +71,5 @@ THEMES = (
     ("Tables: transactions", table_writes.WRITES),
 )
 SERVICE = tuple(case for _, cases in THEMES for case in cases)
+#: The runs that `make test` has, by case.
+CHOSEN = {name: runs for _, cases in THEMES for name, runs in chosen(cases).items()}

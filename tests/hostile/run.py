@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,19 +14,21 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from command import HAUL, clean_environment
+from command import clean_environment
 from hostile import tls
 from hostile.case import HUGE, LARGE, ROWS, TREE, Case, Line
 from hostile.credentials import SAS, environment, options
 from hostile.documents import crc_header
+from hostile.limited import limited
 from hostile.objects import pieces
 from hostile.service import Service, serve
 from hostile.wire import Request
 
-LIMITED = Path(__file__).with_name("limited.py")
 #: Where a line may write: the destination of its copies, and what it was told to record.
 DOWN, OUT = "work/down", "work/out"
 JOBS = ("cp", "verify")
+#: What is worth being loaded before the command runs, by the scheme of its names.
+LOADED = {"az-table": "haulage.tables.moving.cli"}
 
 
 @dataclass(frozen=True)
@@ -117,36 +117,37 @@ def run(case: Case, line: Line, credential: str, folder: Path) -> Iterator[Ran]:
     blobs = {_fill(name, folder): content for name, content in case.blobs.items()}
     with serve(blobs, case.bending, manners, case.page_size, case.scheme) as (service, elsewhere):
         env = environment(credential, service, secure=bool(case.tls))
-        report, words = folder / "report", _words(case, line, credential, service, folder)
-        with (folder / "stdout").open("w+b") as stdout, (folder / "stderr").open("w+b") as stderr:
-            subprocess.run(
-                [sys.executable, "-I", "-S", LIMITED, report, str(case.within), HAUL, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
+        with (
+            Path(os.devnull).open("rb") as stdin,
+            (folder / "stdout").open("w+b") as stdout,
+            (folder / "stderr").open("w+b") as stderr,
+        ):
+            took = limited(
+                "haulage.tables.moving.cli" if case.scheme == "az-table" else "haulage._engine"
+            ).run(
+                _words(case, line, credential, service, folder),
+                case.within,
+                folder=folder / "work",
                 # What is remembered of a slow link is no concern of these.
                 env=clean_environment(folder / "home")
                 | {"XDG_CACHE_HOME": os.devnull}
                 | env
                 | tls.trust(case.tls),
-                cwd=folder / "work",
-                # No timeout: to keep one Python looks again and again, and `limited` has one of its own.
-                check=True,
+                streams=[file.fileno() for file in (stdin, stdout, stderr)],
             )
             stdout.seek(0)
             stderr.seek(0)
             said, talked = stdout.read(), stderr.read().decode(errors="surrogateescape")
-        code, kib, seconds = report.read_text().split()
-        for name in ("report", "stdout", "stderr"):
+        for name in ("stdout", "stderr"):
             (folder / name).unlink()
         yield Ran(
             case=case,
             line=line,
             credential=credential,
             folder=folder,
-            code=int(code),
-            peak_mib=int(kib) / 1024,
-            seconds=float(seconds),
+            code=took.code,
+            peak_mib=took.peak_kib / 1024,
+            seconds=took.seconds,
             stdout=said,
             stderr=talked,
             service=service,

@@ -14,7 +14,7 @@ from hostile.trees_arguments import Words, lines, shrunk
 
 #: Of the lines; another one for another hunt: HAUL_ARGUMENTS_SEED=7.
 SEED = int(os.environ.get("HAUL_ARGUMENTS_SEED", "11"))
-RUNS, MANY_RUNS = 600, 10_000
+RUNS, MANY_RUNS = 300, 10_000
 #: The machine's processors; each has an arena of its own.
 WORKERS = 2
 #: What takes longer than this takes too long, most likely.
@@ -47,7 +47,7 @@ def hunt(arena: Arena, first: int, count: int) -> list[str]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("count", [RUNS, pytest.param(MANY_RUNS, marks=pytest.mark.long)])
 def test_random_arguments_change_nothing_but_what_they_name(count: int) -> None:
-    """Random arguments to every verb, 600 in each test run and 10,000 in a campaign: no file, blob or
+    """Random arguments to every verb, 300 in each test run and 10,000 in a long one: no file, blob or
     container changes but what is named; no panic, no secret; exit codes from the table; an end within 20
     s.
     """

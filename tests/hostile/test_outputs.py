@@ -14,7 +14,7 @@ import trees
 from command import Haul
 from endpoints import Container, Endpoint
 from hostile.trees_ground import NODES, closed, everything, fifo, snapshot
-from hostile.trees_runs import AS_A_USER, each_with_one, in_shell, run
+from hostile.trees_runs import AS_A_USER, each_and_rest, each_with_one, in_shell, run
 
 #: The options, and a good name for each.
 OUTPUTS = {"--record": "run.parquet", "--receipt": "receipt.jsonl"}
@@ -92,8 +92,7 @@ def furnish(folder: Path) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more")
 
 
-@pytest.mark.parametrize("option", OUTPUTS)
-@pytest.mark.parametrize("place", NAMED)
+@pytest.mark.parametrize(("option", "place"), each_and_rest(list(OUTPUTS), list(NAMED)))
 def test_an_output_never_goes_over_a_source_or_a_foreign_file(
     place: str, option: str, haul: Haul, tree: Path, container: Container
 ) -> None:

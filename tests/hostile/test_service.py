@@ -1,4 +1,7 @@
-"""What a hostile service must not achieve: a test for each case of `themes`, a line of the docs each."""
+"""What a hostile service must not achieve: a test for each case of `themes`.
+
+A case is met by few lines here (see `chosen`), and in `make long` by all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hostile.case import Case, Line
-from hostile.cases import SERVICE
+from hostile.cases import CHOSEN, SERVICE
 from hostile.judge import faults
 from hostile.run import run
 
@@ -43,21 +46,31 @@ def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     ids = {item.name for item in request.session.items}
-    wanted = [case for case in SERVICE if f"test_case[{case.name}]" in ids]
-    waiting = sum(len(case.runs) for case in wanted if case.slow)
+    wanted = [
+        (case, case.runs if f"test_every_line[{case.name}]" in ids else CHOSEN[case.name])
+        for case in SERVICE
+        if ids & {f"test_case[{case.name}]", f"test_every_line[{case.name}]"}
+    ]
+    waiting = sum(len(runs) for case, runs in wanted if case.slow)
     with ThreadPoolExecutor(max(1, waiting)) as beside, ThreadPoolExecutor(AT_ONCE) as in_turn:
         yield {
             case.name: [
                 (beside if case.slow else in_turn).submit(
                     meet, case, *told, tmp_path_factory.mktemp(case.name) / "case"
                 )
-                for told in case.runs
+                for told in runs
             ]
-            for case in wanted
+            for case, runs in wanted
         }
     sys.setswitchinterval(before)
 
 
-@pytest.mark.parametrize("case", SERVICE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in SERVICE if not case.costly], ids=lambda case: case.name)
 def test_case(case: Case, begun: Begun) -> None:
+    fail_with(future.result() for future in begun[case.name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", SERVICE, ids=lambda case: case.name)
+def test_every_line(case: Case, begun: Begun) -> None:
     fail_with(future.result() for future in begun[case.name])

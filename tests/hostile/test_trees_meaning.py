@@ -4,17 +4,18 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+import endpoints
 import trees
 from command import Haul
 from conftest import StartEmulator
 from endpoints import Container, Endpoint
 from hostile.trees_ground import Entry, snapshot
-from hostile.trees_runs import only, run
+from hostile.trees_runs import run
 
 #: Stands for a blob, a container and a file that are there.
 BLOB, CONTAINER, FILE = "{blob}", "{container}", "tree/file"
@@ -50,13 +51,14 @@ class Ground:
     def refuse(self, lines: Iterable[Sequence[str]], hint: bool = True) -> None:
         """Fail unless the command refuses each of these lines as wrong usage and changes nothing."""
         names = {BLOB: self.container.az("x"), CONTAINER: self.container.az("")}
-        wrong = []
+        wrong, said = [], []
         for line in lines:
             words = [names.get(word, word) for word in line]
-            ran = run(self.haul, *words, codes=range(256), wrap=only(self.here), timeout=8)
-            assert self.now() == self.before, f"{words} changed something: {ran.said}"
+            ran = run(self.haul, *words, codes=range(256), only=True, timeout=8)
+            said.append(f"{words} ended with {ran.code}: {ran.said[:200]!r}")
             if ran.code != 2 or (hint and not ran.has_hint):
-                wrong.append(f"{words} ended with {ran.code}: {ran.said[:200]!r}")
+                wrong.append(said[-1])
+        assert self.now() == self.before, "one of these changed something:\n" + "\n".join(said)
         assert not wrong, "\n".join(wrong)
 
     def refuse_names(self, line: str, names: Iterable[str], hint: bool = True) -> None:
@@ -65,9 +67,18 @@ class Ground:
         self.refuse(([name if word == "@" else word for word in words] for name in names), hint)
 
 
+@pytest.fixture(scope="module")
+def shared_ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    folder = tmp_path_factory.mktemp("meaning")
+    with endpoints.emulator(folder) as endpoint:
+        yield Ground(folder, endpoint)
+
+
 @pytest.fixture
-def ground(tmp_path: Path, start_emulator: StartEmulator) -> Ground:
-    return Ground(tmp_path, start_emulator())
+def ground(shared_ground: Ground) -> Ground:
+    """The ground as it is now: a test that failed may have changed it."""
+    shared_ground.before = shared_ground.now()
+    return shared_ground
 
 
 EMPTY: tuple[tuple[str, ...], ...] = (

@@ -33,7 +33,7 @@ def names() -> list[str]:
     return [f"deep/er/{number:04}" for number in range(FILES)]
 
 
-@pytest.mark.parametrize("swapped", ["deep", "deep/er"])
+@pytest.mark.parametrize("swapped", ["deep/er", pytest.param("deep", marks=pytest.mark.long)])
 def test_a_destination_folder_swapped_for_a_link_takes_nothing_outside(
     swapped: str, emulator: Endpoint, haul: Haul, tmp_path: Path, outside: Path
 ) -> None:
@@ -55,6 +55,7 @@ def test_a_destination_folder_swapped_for_a_link_takes_nothing_outside(
     assert trees.contents(back) == {name: name.encode() for name in names()}
 
 
+@pytest.mark.long
 def test_a_source_folder_swapped_for_a_link_gives_nothing_from_outside(
     emulator: Endpoint, haul: Haul, tmp_path: Path, outside: Path
 ) -> None:

@@ -122,8 +122,16 @@ PLANTS = (
 )
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-@pytest.mark.parametrize("place", ["partial", "ranges.partial", "both"])
+@pytest.mark.parametrize(
+    ("plant", "place"),
+    [
+        # Both at once differ little from each alone.
+        pytest.param(plant, place, marks=pytest.mark.long if place == "both" and number else ())
+        for number, plant in enumerate(PLANTS)
+        for place in ("partial", "ranges.partial", "both")
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_what_is_planted_beside_a_download_is_not_written_through(
     plant: Callable[[Path, Path], None],
     place: str,

@@ -12,7 +12,7 @@ import pytest
 
 from command import Haul
 from endpoints import Container, Endpoint
-from hostile.trees_runs import run
+from hostile.trees_runs import each_and_rest, run
 
 #: ext4 holds 1901 to 2446, 64 bits of nanoseconds 1677 to 2262, tmpfs whatever it is told.
 YEARS = (1, 1677, 1901, 1960, 2038, 2261, 2263, 2446, 9999)
@@ -79,21 +79,23 @@ def test_the_time_of_a_local_copy_survives(haul: Haul, tmp_path: Path) -> None:
         run(haul, *line).says("2446")
 
 
-@pytest.mark.parametrize("name", ["mtime", "modtime", "haulage_mtime_ns"])
 @pytest.mark.parametrize(
-    "claim",
-    [
-        "9" * 40,
-        "-" + "9" * 40,
-        "",
-        "now",
-        "1e9",
-        "0x10",
-        str(2**63),
-        str(-(2**63)),
-        str(2**64 - 1),
-        "9999-12-31T23:59:59.999999999Z",
-    ],
+    ("name", "claim"),
+    each_and_rest(
+        ["mtime", "modtime", "haulage_mtime_ns"],
+        [
+            "9" * 40,
+            "-" + "9" * 40,
+            "",
+            "now",
+            "1e9",
+            "0x10",
+            str(2**63),
+            str(-(2**63)),
+            str(2**64 - 1),
+            "9999-12-31T23:59:59.999999999Z",
+        ],
+    ),
 )
 def test_a_time_that_is_none_does_no_harm(
     claim: str, name: str, haul: Haul, container: Container, tmp_path: Path

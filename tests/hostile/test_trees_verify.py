@@ -63,12 +63,12 @@ def test_files_that_all_differ_take_about_as_long_as_equal_ones(
     for file in (tmp_path / "tree").rglob("*"):
         if file.is_file():
             flip(file)
-    differ = run(haul, "verify", *names, "--json", codes=(5,), timeout=20 + 3 * equal.took_s)
+    differ = run(haul, "verify", *names, "--json", codes=(5,), timeout=200)
     assert differ.summary["objects_differ"] == count
     assert differ.summary["objects_failed"] == differ.summary["objects_missing"] == 0
     assert differ.summary["retries"] <= count // 100
-    # Half a second for what else the machine does.
-    assert differ.took_s <= 2 * equal.took_s + 0.5
+    # It reads each twice, at most.
+    assert differ.cpu_s <= 2 * equal.cpu_s + 0.5
 
 
 @pytest.mark.parametrize("how", [(), ("--stored",)])

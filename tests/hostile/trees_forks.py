@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostile.limited import waits
+
 #: The command as a binary, instead of the engine within Python.
 BINARY = os.environ.get("HAUL", "")
 
@@ -114,7 +116,7 @@ def _wait(child: int, timeout: float, interrupt: float | None) -> int | None:
         if interrupt is not None and took > interrupt:
             os.kill(child, signal.SIGINT)
             interrupt = None
-        if took > timeout:
+        if took > timeout and took - max(waits(child).values(), default=0) / 1e9 > timeout:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return None

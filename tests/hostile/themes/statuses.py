@@ -47,6 +47,7 @@ REDIRECTS = tuple(
         # A token is sent over TLS alone.
         credentials=CREDENTIALS,
         tls="good",
+        every_family=True,
     )
     for number in (301, 302, 303, 307, 308)
 )

@@ -174,6 +174,7 @@ STAGED = (
         kind="protocol",
         must="no more than 32 MiB of the list are read",
         seen=7,
+        costly=True,
         large=True,
     ),
     Case(

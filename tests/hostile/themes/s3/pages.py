@@ -150,6 +150,7 @@ MARKERS = (
         REMOVE,
         must=NOTHING,
         bends=on("list", leading(str)),
+        costly=True,
         large=True,
     ),
     s3(
@@ -313,6 +314,7 @@ ACCOUNTS = (
         "Three million buckets, in order",
         *ACCOUNT,
         bends=on("list-containers", _buckets),
+        costly=True,
         large=True,
         must="no account has as many, and their names are not all held",
     ),
