@@ -122,7 +122,6 @@ def test_the_checksum_of_an_arm_is_written_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.quiet
 def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     """Calibration: a rate that is known must be found."""
     samples: list[RunProgress] = []
@@ -178,7 +177,6 @@ def test_a_tool_that_is_not_here_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.long
-@pytest.mark.quiet
 def test_the_machine_is_sampled_while_cells_run() -> None:
     with HostSampler() as sampler:
         sampler.begin(7)
@@ -291,7 +289,6 @@ def test_an_endpoint_is_not_held_to_the_processors_of_a_cell(tmp_path: Path) -> 
 
 
 @pytest.mark.long
-@pytest.mark.quiet
 def test_a_node_may_have_another_link_down(tmp_path: Path) -> None:
     nodes = [{"name": "one", "link": "rtt=1ms,total=20mbit", "link_down": "rtt=1ms,total=200mbit"}]
     plan = tiny(nodes=nodes, replicates=1, again="", directions=["up", "down"], files=[{"size": "500KB"}])

@@ -138,7 +138,6 @@ def test_offsets_hold_what_they_say_on_one_machine(run: lab.runs.Run) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.quiet
 def test_the_cap_is_named_within_five_percent(tmp_path: Path) -> None:
     run = run_only(small(**LARGE | {"scale.nodes": [1, 2, 3, 4]}), directory=tmp_path / "run")
     fits = run.analysis.results["scaling_fits"].frame
@@ -244,7 +243,6 @@ def test_a_node_that_is_killed_is_missing_and_not_dropped(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.quiet
 def test_a_node_that_is_slowed_is_named_with_its_cost(tmp_path: Path) -> None:
     plan = small(**LARGE | {"scale.nodes": [1, 4], "directions": ["up"], "warm_up": 0, "again": ""})
     plan = dataclasses.replace(plan, own_links=((3, "total=8mbit"),))
