@@ -43,7 +43,8 @@ UNRELEASED, RELEASED = "## [Unreleased] 0.1.0\n", "## [0.1.0] - 2027-01-31\n"
 
 @pytest.mark.parametrize(
     ("changelog", "options", "code"),
-    [(UNRELEASED, [], 0), (RELEASED, [], 1), (RELEASED + UNRELEASED, [], 1), (RELEASED, ["--remove"], 0)],
+    [(UNRELEASED, [], 0), (RELEASED, [], 1), (UNRELEASED + RELEASED, [], 1), (RELEASED, ["--remove"], 0)],
+    ids=["unreleased", "released", "the-next-unreleased", "asked"],
 )
 def test_a_released_name_is_not_dropped_unasked(
     tmp_path: Path,
