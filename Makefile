@@ -38,7 +38,7 @@ help:
 	@echo "make test-hostile  the part of them that attacks, where nothing of this machine can be written"
 	@echo "make test-clusters  copies on SLURM and over SSH: needs root, and unpacks Debian's packages into build, installing none"
 	@echo "make conformance  what each store does, into docs/reference/conformance.md"
-	@echo "make contract  what is stable of the command, the package and the files, into docs/reference/contract.txt"
+	@echo "make contract  what is stable of the command, the package and the files, into tests/contract.txt"
 	@echo "make site    the documents as pages that need no server and no network, into build/site"
 	@echo "make peers-suites  rclone's own tests of its cloud backends, against the emulator"
 	@echo "make check   format, lint, types, stubs, import rules, documents"
@@ -269,7 +269,7 @@ build/tests/bin/minio:
 	@mkdir -p $(@D)
 	GOBIN=$(CURDIR)/$(@D) go install $(GO_QUICKLY) github.com/minio/minio@$(MINIO_VERSION)
 
-# Every stable name, from the code; ARGS=--remove where one goes.
+# Every stable name, from the code; ARGS=--remove where a released one goes.
 contract: $(STAMPS)/checked $(STAMPS)/dev
 	$(BIN)/python tests/contract.py $(ARGS)
 

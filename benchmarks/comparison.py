@@ -1,11 +1,13 @@
 """Writes the figures of docs/comparison.md and README.md from the raw rows in results/.
 
 `python benchmarks/comparison.py` writes them; with `--check` it fails if a page says something else. Of the
-runs that a mover made of a case, those in the last file count.
+runs that a mover made of a case, those in the last file count. `--keep` first puts the rows that count
+into the newest file of the campaign and removes the other files.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -52,6 +54,8 @@ PLACES: list[tuple[str, str, dict[str, str], list[str]]] = [
 
 def main() -> int:
     """Write the figures into the pages, or compare them."""
+    if "--keep" in sys.argv[1:]:
+        keep(campaigns())
     stale = []
     for page in sorted({page for page, *_ in PLACES}):
         path = ROOT / page
@@ -68,10 +72,37 @@ def main() -> int:
     return 0
 
 
+def campaigns() -> list[Path]:
+    """Return the files of the campaign, oldest first."""
+    return sorted(RESULTS.glob("campaign-2*.jsonl"))
+
+
+def keep(paths: Sequence[Path]) -> None:
+    """Put the rows that count into the last file, each run's below its facts, and remove the others."""
+    runs: list[tuple[Row, list[Row]]] = []
+    for path in paths:
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            if "facts" in row:
+                runs.append((row, []))
+            else:
+                runs[-1][1].append(row)
+    last = {
+        (row["case"], row["arm"]): facts for facts, rows in runs for row in rows if row.get("case") in BY_NAME
+    }
+    kept: list[Row] = []
+    for facts, rows in runs:
+        counting = [row for row in rows if last.get((row.get("case"), row.get("arm"))) is facts]
+        kept += [facts, *counting] if counting else []
+    *others, newest = paths
+    newest.write_text("".join(f"{json.dumps(row)}\n" for row in kept), encoding="utf-8")
+    for path in others:
+        path.unlink()
+
+
 def filled(page: str, text: str) -> str:
     """Return a page with the figures of today's rows between its marks."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for path in sorted(RESULTS.glob("campaign-2*.jsonl")):
+    for path in campaigns():
         groups |= read([path])[1]
     for of, place, cases, movers in PLACES:
         if of == page:

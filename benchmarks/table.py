@@ -29,8 +29,8 @@ def read(paths: list[Path]) -> tuple[list[Row], Groups, bool]:
     heads: list[Row] = []
     groups: dict[tuple[str, str], list[Row]] = {}
     for path in paths:
-        head, *rows = [json.loads(line) for line in path.read_text().splitlines()]
-        heads.append(head["facts"])
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        heads += [row["facts"] for row in rows if "facts" in row]
         new = grouped(row for row in rows if row.get("case") in BY_NAME)
         again = {case for case, _ in new}
         groups = {key: value for key, value in groups.items() if key[0] not in again} | new

@@ -1,7 +1,7 @@
 """Say which version this is, and write the pages of packages: `version | notes | changelog | readme`.
 
-The version stands in Cargo.toml and nowhere else: the wheel, the packages and `haul --version`
-have it from there.
+`collect` moves the files of `changes` into CHANGELOG.md, as the notes on this version. The version stands in
+Cargo.toml and nowhere else: the wheel, the packages and `haul --version` have it from there.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+CHANGELOG = ROOT / "CHANGELOG.md"
+CHANGES = ROOT / "changes"
+#: What an entry begins with, in the order in which entries are listed.
+KINDS = ("Added", "Changed", "Fixed", "Removed")
 
 
 def version() -> str:
@@ -35,6 +41,36 @@ def notes(changelog: str, number: str) -> str:
         if number in re.findall(r"\d+\.\d+\.\d+", heading) and text.strip():
             return text.strip() + "\n"
     raise ValueError(f"CHANGELOG.md says nothing of {number}")
+
+
+def entries(folder: Path) -> dict[Path, str]:
+    """Return the text of each change that is not released yet, by its file.
+
+    Raises:
+        ValueError: A file has no lines or too many, or does not begin with a kind.
+    """
+    found = {
+        path: path.read_text(encoding="utf-8").strip()
+        for path in sorted(folder.glob("*.md"))
+        if path.name != "README.md"
+    }
+    for path, text in found.items():
+        if text.partition(" ")[0] not in KINDS or len(text.splitlines()) > 3:
+            raise ValueError(f"{path.name}: not one to three lines that begin with {', '.join(KINDS)}")
+    return found
+
+
+def collected(changelog: str, number: str, date: str, changes: Iterable[str]) -> str:
+    """Return the changelog with the changes in it and the version released."""
+    listed = sorted(changes, key=lambda text: KINDS.index(text.partition(" ")[0]))
+    items = "".join("- " + text.replace("\n", "\n  ") + "\n" for text in listed)
+    head, *sections = re.split(r"^(?=## )", changelog, flags=re.MULTILINE)
+    heading, unreleased = f"## [{number}] - {date}\n", f"## [Unreleased] {number}\n"
+    section = heading
+    if sections and sections[0].startswith(unreleased):
+        section += sections.pop(0).removeprefix(unreleased).rstrip("\n") + "\n"
+    section += f"\n### Changes\n\n{items}" if items else ""
+    return head + section + ("\n" if sections else "") + "".join(sections)
 
 
 def standalone(text: str) -> str:
@@ -99,11 +135,18 @@ LAB = "(`haul doctor`, `haul why` and `haul lab` come with the Python package.)"
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["notes"]:
-        print(standalone(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version())), end="")
+        print(standalone(notes(CHANGELOG.read_text(encoding="utf-8"), version())), end="")
     elif sys.argv[1:] == ["changelog"]:
-        print(standalone((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")), end="")
+        print(standalone(CHANGELOG.read_text(encoding="utf-8")), end="")
     elif sys.argv[1:] == ["readme"]:
         print(readme((ROOT / "README.md").read_text(encoding="utf-8")), end="")
+    elif sys.argv[1:] == ["collect"]:
+        changes = entries(CHANGES)
+        today = datetime.now(UTC).date().isoformat()
+        text = collected(CHANGELOG.read_text(encoding="utf-8"), version(), today, changes.values())
+        CHANGELOG.write_text(text, encoding="utf-8")
+        for path in changes:
+            path.unlink()
     elif sys.argv[1:] == ["version"]:
         print(version())
     else:

@@ -1,4 +1,4 @@
-"""Fail if users would read a phrase from the "not" column of the table of words in CONTRIBUTING.md.
+"""Fail if users would read a phrase that `PHRASES` replaces.
 
 It reads the pages, the strings of the Rust sources, the comments that clap prints as help, the docstrings
 and strings of the Python package, and its pages for browsers. It skips other comments and tests.
@@ -15,14 +15,72 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE_OF_WORDS = "CONTRIBUTING.md"
-#: The head of the table; above it is one of whole sentences, for people.
-HEAD = "| not | but |\n"
+#: Its table of examples quotes what nobody should write.
+CONTRIBUTING = "CONTRIBUTING.md"
+#: What not to write, and what to write instead; `...` stands for up to five words.
+PHRASES = {
+    "when ... has rest": "when ... is less busy",
+    "fits into no bytes": "size must be greater than zero",
+    "does it serve": "is the server running",
+    "leads round": "symlink loop",
+    "not with the rest": "duplicate or conflicting option",
+    "if none is retried": "not counting retries",
+    "not to be copied": "excluded",
+    "that the receipt tells of": "listed in the receipt",
+    "all that the": "everything that the",
+    "what lies at": "the contents of",
+    "now lie": "are now",
+    "in the midst of": "in the middle of",
+    "gone on with": "resumed",
+    "nobody knows": "unknown",
+    "nobody can know": "it is not possible to know",
+    "no knob": "nothing to tune",
+    "as many as pay": "as many as help",
+    "as many requests as pay": "as many requests as help",
+    "nor is": "also not",
+    "some microseconds": "a few microseconds",
+    "tell ... apart": "distinguish",
+    "told apart": "distinguished",
+    "rate of now": "current rate",
+    "rules of now": "current rules",
+    "by and by": "gradually",
+    "comes to its end": "ends",
+    "come to their end": "end",
+    "taken along": "copied",
+    "to be had": "available",
+    "or else from": "then",
+    "is no failure": "is not an error",
+    "are no failure": "are not errors",
+    "come ... by themselves": "are added automatically",
+    "shall say": "says",
+    "go on where": "continue from where",
+    "is a part of the lab": "comes with the lab",
+    "whatever it is about": "for any subject",
+    "goes on from": "continues from",
+    "go on from": "continue from",
+    "goes on where": "continues where",
+    "command goes on": "command resumes",
+    "call goes on": "call resumes",
+    "may be given again": "may be repeated",
+    "with commas between them": "separated by commas",
+    "shared out": "divided",
+    "dealt out": "assigned",
+    "lies below": "is below",
+    "lies beside": "is next to",
+    "stands in": "is in",
+    "tells of": "reports",
+    "tell of": "report",
+    "shall": "must, can, or the plain verb",
+    "beside the system's": "in addition to the system's",
+    "so many requests": "this many requests",
+    "as ever": "as usual",
+    "knows nothing of": "does not know",
+}
 
 #: Vendored, or not prose.
 OTHERS = re.compile(r"web/static/(?:uplot|leaflet)|\.svg$|\.min\.")
 
-ROW = re.compile(r"^\| (?P<wrong>[^|]+) \| (?P<right>[^|]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 #: A comment for help, another comment, a raw or plain string, or any other character.
 RUST = re.compile(
     r'(?P<help>///[^\n]*(?:\n\s*///[^\n]*)*)|//[^\n]*|/\*.*?\*/|r(?P<raw>#*)"(?P<rough>.*?)"(?P=raw)'
@@ -39,14 +97,6 @@ class Text:
     text: str
 
 
-def phrases(contributing: str) -> dict[str, re.Pattern[str]]:
-    """Return the phrases of the "not" column, each with what finds it: `...` stands for up to five words."""
-    section = contributing.split("\n## Words\n", 1)[1].split("\n## ", 1)[0]
-    section = section.split(HEAD, 1)[1]
-    rows = [(row["wrong"].strip(), row["right"].strip()) for row in ROW.finditer(section)]
-    return {wrong: pattern(wrong) for wrong, _ in rows if wrong != "not" and not set(wrong) <= {"-"}}
-
-
 def pattern(phrase: str) -> re.Pattern[str]:
     """Return what finds a phrase whatever its case and wherever its lines break."""
     words = [r"\S+(?:\s+\S+){0,4}?" if word == "..." else re.escape(word) for word in phrase.split()]
@@ -61,7 +111,7 @@ def texts_of(path: str, source: str) -> Iterator[Text]:
         case ".py" | ".pyi":
             yield from of_python(source)
         case _:
-            if path == TABLE_OF_WORDS:
+            if path == CONTRIBUTING:
                 source = ROW.sub("", source)
             yield Text(1, source)
 
@@ -87,16 +137,19 @@ def of_python(source: str) -> Iterator[Text]:
             yield Text(node.lineno, node.value)
 
 
-def faults(path: str, source: str, wrong: dict[str, re.Pattern[str]]) -> Iterator[str]:
+WRONG = {phrase: pattern(phrase) for phrase in PHRASES}
+
+
+def faults(path: str, source: str) -> Iterator[str]:
     """Yield each phrase that users would read, with its place."""
     found = set()
     for text in texts_of(path, source):
-        for phrase, finder in wrong.items():
+        for phrase, finder in WRONG.items():
             for hit in finder.finditer(text.text):
                 line = text.line + text.text.count("\n", 0, hit.start())
                 found.add((line, phrase, " ".join(hit[0].split())))
     for line, phrase, match in sorted(found):
-        yield f"{path}:{line}: '{match}': see '{phrase}' in the table of words in {TABLE_OF_WORDS}"
+        yield f"{path}:{line}: '{match}': not '{phrase}', but '{PHRASES[phrase]}'"
 
 
 def files() -> list[str]:
@@ -113,8 +166,7 @@ def files() -> list[str]:
 
 def main() -> int:
     """Print each fault; return 1 if there is one."""
-    wrong = phrases((ROOT / TABLE_OF_WORDS).read_text(encoding="utf-8"))
-    found = [fault for path in files() for fault in faults(path, (ROOT / path).read_text("utf-8"), wrong)]
+    found = [fault for path in files() for fault in faults(path, (ROOT / path).read_text("utf-8"))]
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0

@@ -20,7 +20,7 @@ def main(file: str, name: str, command: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     began = time.monotonic()
-    process = subprocess.Popen(command, preexec_fn=_obeys)  # noqa: PLW1509  no threads here
+    process = subprocess.Popen(command, preexec_fn=_obeys)
     code = process.wait()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Path(file).open("a") as kept:

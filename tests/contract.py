@@ -1,8 +1,9 @@
 """The contract: every stable name, from the command's help, the engine, the package and the sources.
 
-`docs/reference/contract.txt` lists them, `docs/reference/stability.md` says what they promise, and
-`tests/test_contract.py` compares the list with what is there. `make contract` writes the list. It refuses
-to drop a name, because that breaks somebody's script, unless it is given `--remove`.
+`tests/contract.txt` lists them, `docs/reference/stability.md` says what they promise, and
+`tests/test_contract.py` compares the list with what is there. `make contract` prints what differs and writes
+the list. Once a version is released it refuses to drop a name, because that breaks somebody's script, unless
+it is given `--remove`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from haulage.errors import BY_CODE
 from haulage.events import BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
-CONTRACT = ROOT / "docs/reference/contract.txt"
+CONTRACT = ROOT / "tests/contract.txt"
+CHANGELOG = ROOT / "CHANGELOG.md"
 VARIABLES = ROOT / "docs/reference/environment.md"
 DEFAULTS = ROOT / "crates/haulage-cli/src/defaults.rs"
 HAUL = Path(sys.executable).parent / "haul"
@@ -234,13 +236,25 @@ def filled(parts: list[str]) -> str:
     return "\n".join(lines)
 
 
+def released(changelog: str) -> bool:
+    r"""Return whether any version is released: its heading in the changelog has a date.
+
+    >>> released("## [Unreleased] 0.1.0\n"), released("## [0.2.0] - 2027-01-31\n")
+    (False, True)
+    """
+    return re.search(r"^## \[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE) is not None
+
+
 def main() -> int:
-    """Write the file; fail where a name would go and `--remove` is not given."""
-    found = items()
-    gone = written() - found
-    if gone and "--remove" not in sys.argv[1:]:
-        print("removed or changed, though users rely on it:", render(gone), sep="\n", file=sys.stderr)
-        print("hint: bring it back, or run: make contract ARGS=--remove", file=sys.stderr)
+    """Print what differs and write the file; fail if a released name would go and `--remove` is not given."""
+    found, before = items(), written()
+    gone, added = before - found, found - before
+    if gone:
+        print("removed or changed:", render(gone), sep="\n", file=sys.stderr)
+    if added:
+        print("added:", render(added), sep="\n", file=sys.stderr)
+    if gone and "--remove" not in sys.argv[1:] and released(CHANGELOG.read_text(encoding="utf-8")):
+        print("hint: users rely on it: bring it back, or run: make contract ARGS=--remove", file=sys.stderr)
         return 1
     CONTRACT.write_text(render(found), encoding="utf-8")
     return 0

@@ -8,13 +8,14 @@ folder, against one emulator of their own.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -132,6 +133,8 @@ def test_the_readme_names_its_two_commands() -> None:
 #: Commands whose help has another form. The lab has a page of its own; `tests/watch`, `tests/tables`
 #: and `tests/view` compare what is written of theirs.
 IN_PYTHON = {"lab", "why", "watch", "table", "view", "index", "doctor"}
+#: What the command in Rust knows of them; `make check` compares it with them.
+DESCRIBED = ROOT / "crates/haulage-cli/src/python_commands.json"
 
 
 def sections(page: Path, level: str = "##") -> dict[str, str]:
@@ -206,6 +209,32 @@ def test_exit_codes_agree_with_the_help(haul: Haul) -> None:
     told = dict(re.findall(r"(?<![\w])(\d+) {2,}(\S+(?: \S+)*)", table))
     written = dict(rows(sections(REFERENCE / "command.md")["Exit codes"]))
     assert written == told
+
+
+def codes_of_help(command: dict[str, Any]) -> set[str]:
+    """Return the exit codes in the help of a command in Python, or of the first below it."""
+    if "commands" in command:
+        return codes_of_help(next(iter(command["commands"].values())))
+    table = command["end"].split("Exit codes")[1].split(":", 1)[1]
+    return set(re.findall(r"(?<!\w)(\d+) {2,}\S", table))
+
+
+@pytest.mark.parametrize(
+    "command", ["why", "watch", "table export", "table plan", "table serve", "view", "index", "lab"]
+)
+def test_exit_codes_of_commands_in_python_agree_with_their_help(command: str) -> None:
+    """`haul doctor` ends with those of a copy."""
+    name, _, below = command.partition(" ")
+    told = json.loads(DESCRIBED.read_text())[name]
+    if command == "lab":
+        written = {code for code, _ in rows(sections(REFERENCE / "lab.md")["Exit codes"])}
+    else:
+        pages = sections(REFERENCE / "command.md")
+        (text,) = (text for title, text in pages.items() if title.startswith(f"haul {command}"))
+        sentence = re.search(r"^Exit codes: (.+?)(?:\.\s|\.\Z)", text, re.MULTILINE | re.DOTALL)
+        assert sentence
+        written = set(re.findall(r"(?:^|;\s)(\d+) ", sentence[1]))
+    assert written == codes_of_help(told["commands"][below] if below else told)
 
 
 def test_kinds_of_error_agree_with_the_engine() -> None:

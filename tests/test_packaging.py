@@ -47,7 +47,39 @@ def test_the_changelog_has_notes_on_this_version() -> None:
     said = subprocess.run(
         [sys.executable, PACKAGING / "release.py", "notes"], capture_output=True, text=True, check=True
     )
-    assert said.stdout.startswith("### Added\n- ")
+    assert "### " in said.stdout
+
+
+def test_changes_that_are_not_released_can_be_collected(tmp_path: Path) -> None:
+    release = script("release.py")
+    release["entries"](ROOT / "changes")  # type: ignore[operator]
+    (tmp_path / "README.md").write_text("What this is.\n")
+    for text in ("", "Better hints.\n", "Added a\nb\nc\nd.\n"):
+        (tmp_path / "wrong.md").write_text(text)
+        with pytest.raises(ValueError, match=r"wrong\.md"):
+            release["entries"](tmp_path)  # type: ignore[operator]
+
+
+def test_a_release_has_its_changes_below_its_date() -> None:
+    collected = script("release.py")["collected"]
+    changelog = "# Changelog\n\n## [Unreleased] 1.0.0\n\nThe first.\n"
+    for version, date, changes in [
+        ("1.0.0", "2027-01-31", ["Fixed b.", "Added a,\nand c."]),
+        ("1.1.0", "2027-02-28", ["Removed a."]),
+        ("1.1.1", "2027-03-31", []),
+    ]:
+        changelog = collected(changelog, version, date, changes)  # type: ignore[operator]
+    assert changelog.split("\n\n") == [
+        "# Changelog",
+        "## [1.1.1] - 2027-03-31",
+        "## [1.1.0] - 2027-02-28",
+        "### Changes",
+        "- Removed a.",
+        "## [1.0.0] - 2027-01-31",
+        "The first.",
+        "### Changes",
+        "- Added a,\n  and c.\n- Fixed b.\n",
+    ]
 
 
 @pytest.mark.parametrize("page", ["notes", "changelog", "readme"])

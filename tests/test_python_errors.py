@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import haulage
+import haulage.errors
 from haulage import _engine
 from haulage.errors import BY_CODE, HaulageError, NotFoundError
 
 
 def test_kinds_and_exit_codes_agree_with_the_engine() -> None:
     assert {code: kind.exit_code for code, kind in BY_CODE.items()} == _engine.error_kinds()
+
+
+def test_the_engine_lists_every_kind() -> None:
+    """One that is missing from `ErrorKind::ALL` would be in no table and have no class."""
+    source = Path(__file__).parents[1].joinpath("crates/haulage/src/error/kind.rs").read_text()
+    codes = re.findall(r'Self::\w+ => "(\w+)"', source)
+    assert sorted(codes) == sorted(_engine.error_kinds())
+
+
+def test_the_table_of_the_module_has_every_kind() -> None:
+    table = re.findall(r"^(\w+Error) +(\w+) +(\d+)$", haulage.errors.__doc__ or "", re.MULTILINE)
+    assert {code: (name, int(exit_code)) for name, code, exit_code in table} == {
+        code: (kind.__name__, kind.exit_code) for code, kind in BY_CODE.items()
+    }
 
 
 def test_every_class_is_public() -> None:

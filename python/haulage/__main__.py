@@ -14,8 +14,7 @@ def main() -> int:
     """Run the command with the arguments of this process.
 
     Returns:
-        The exit code: 0 all done, 1 some objects failed, 2 usage, 3 credentials or permission,
-        4 not found, 5 integrity, 6 the source changed, 130 interrupted.
+        The exit code, as ``haul --help`` lists them.
     """
     if any(word in _PYTHON for word in sys.argv[1:]):
         code = _if_in_python()

@@ -17,6 +17,7 @@ ExistsError           exists              1
 StorageFullError      no_space            1
 LocalIOError          io                  1
 NodeLostError         node_lost           1
+ProtocolError         protocol            1
 BusyError             busy                1
 ConnectionLostError   connection          1
 StalledError          stalled             1

@@ -20,11 +20,12 @@ import pytest
 
 import sandbox
 from command import HAUL, Haul, Result
+from haulage import _engine
 from hostile.limited import limited, waits
 
 MIB = 1 << 20
 #: All exit codes that the documents know.
-DOCUMENTED = frozenset({0, 1, 2, 3, 4, 5, 6, 130})
+DOCUMENTED = frozenset({0, *_engine.error_kinds().values()})
 #: The process never holds more, whatever it is given.
 MEMORY_MAX = 256 * MIB
 
