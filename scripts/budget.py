@@ -47,7 +47,8 @@ def main(file: str) -> int:
     scaled = total * budget["unit_seconds"] / now
     print(
         f"tests: {total:.0f} CPU-s, {scaled:.0f} on a machine like that of tests/budget.toml, "
-        f"which allows {budget['tests_cpu_seconds']} and 5 % (its unit {budget['unit_seconds']:.3f} s, here {now:.3f})"
+        f"which allows {budget['tests_cpu_seconds']} and 5 % "
+        f"(its unit {budget['unit_seconds']:.3f} s, here {now:.3f})"
     )
     if scaled > budget["tests_cpu_seconds"] * ALLOWED:
         print("the tests take more than the repository allows: see CONTRIBUTING.md, 'Tests'", file=sys.stderr)

@@ -21,7 +21,7 @@ PRESSURE = Path("/proc/pressure/cpu")
 
 
 class Clock:
-    """CPU seconds of this process and its children, wall seconds, and seconds in which processors were short."""
+    """Seconds of this process and its children, of the wall, and those in which processors were short."""
 
     def __init__(self) -> None:
         times = os.times()
