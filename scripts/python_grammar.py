@@ -1,8 +1,8 @@
 """Write down the grammar of the commands that are in Python: `scripts/python_grammar.py [--check]`.
 
 The command in Rust has it built in, so that completions, manual pages and `haul help lab` know these commands
-also on a machine without Python. `--check` fails if a command, an argument or an option is missing or has
-gone; words may differ until `make packages` writes the file anew.
+also on a machine without Python. `--check` fails if a command, an argument, an option or an exit code is
+missing or has gone; words may differ until `make packages` writes the file anew.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -138,16 +139,22 @@ def _without_nothing(**fields: object) -> dict[str, Any]:
 
 #: What is only read.
 WORDS = ("about", "text", "end", "help")
+#: An exit code in the table at the end of a help.
+CODE = re.compile(r"(?<!\w)(\d+) {2,}\S")
 
 
 def names(described: object) -> object:
-    """Return the same without the words.
+    r"""Return the same without the words, but with the exit codes among them.
 
     >>> names({"about": "Runs it", "options": [{"long": ["to"], "help": "Where to"}]})
     {'options': [{'long': ['to']}]}
+    >>> names({"end": "Exit codes:\n  0  all done   2  wrong usage"})
+    {'codes': ['0', '2']}
     """
     if isinstance(described, dict):
-        return {name: names(value) for name, value in described.items() if name not in WORDS}
+        kept = {name: names(value) for name, value in described.items() if name not in WORDS}
+        codes = CODE.findall(str(described.get("end", "")).partition("Exit codes")[2])
+        return kept | {"codes": codes} if codes else kept
     return [names(value) for value in described] if isinstance(described, list) else described
 
 
