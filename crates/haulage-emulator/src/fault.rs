@@ -10,10 +10,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use haulage::units::parse_duration;
 use haulage::{Error, ErrorKind};
+use tokio::time::Instant;
 
 use crate::link::print_duration;
 

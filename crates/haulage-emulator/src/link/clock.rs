@@ -1,6 +1,8 @@
 //! When bytes will have passed at a given rate.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// How long the past may still be used after a pause. A reader woken a little late, or a socket
 /// empty for a moment, must not lose rate; a long pause must not turn into a burst.

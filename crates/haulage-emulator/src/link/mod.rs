@@ -14,10 +14,11 @@ pub use spec::{LinkChange, LinkSpec};
 pub(crate) use spec::{milliseconds, print_duration, print_rate, rate};
 
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clock::Clock;
 pub(crate) use stream::ShapedStream;
+use tokio::time::Instant;
 
 /// The link as all connections share it.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::clock::{Clock, GRACE};
 use super::{Direction, Link};
@@ -65,7 +65,7 @@ impl Lane {
             if self.free_at <= Instant::now() + SHORTEST_SLEEP {
                 return Poll::Ready(());
             }
-            self.sleep = Some(Box::pin(sleep_until(self.free_at.into())));
+            self.sleep = Some(Box::pin(sleep_until(self.free_at)));
         }
     }
 

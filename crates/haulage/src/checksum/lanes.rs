@@ -152,6 +152,9 @@ mod tests {
     }
 
     proptest! {
+        // Some thirty inputs each.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn many_agree_with_the_digest_of_each(
             inputs in prop::collection::vec(

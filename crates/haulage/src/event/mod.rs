@@ -12,9 +12,10 @@ mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 pub use failure::Failure;
 pub use object::{Method, ObjectRecord, Outcome, PartRecord, Proof, Proofs, Written};

@@ -1,9 +1,10 @@
 //! How a line of the log looks.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Outcome};

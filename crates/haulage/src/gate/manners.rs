@@ -2,7 +2,9 @@
 //! learns of it holds for all that ask the same service in the same session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::control::{RequestPace, RetryBudget};
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use hyper::body::{Body as _, Incoming};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::connection::{BodyFailure, Connection};
 use super::failure::{self, Call};

@@ -3,9 +3,9 @@
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::traffic::Traffic;
 
@@ -23,7 +23,6 @@ impl Pause {
             return;
         }
         traffic.hold_until(until);
-        let until = until.into();
         match &mut self.sleep {
             Some(sleep) => sleep.as_mut().reset(until),
             None => self.sleep = Some(Box::pin(tokio::time::sleep_until(until))),

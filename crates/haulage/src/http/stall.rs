@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::gather;
 use super::kernel;
@@ -111,7 +111,7 @@ impl StallWatch {
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
             std::task::ready!(timer.as_mut().poll(cx));
             let now = Instant::now();
-            timer.as_mut().reset((now + pause).into());
+            timer.as_mut().reset(now + pause);
             gather::release(traffic);
             if let Some(slow) = self.look(traffic, in_head, now) {
                 return Poll::Ready(slow);

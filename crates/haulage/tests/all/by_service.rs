@@ -210,7 +210,7 @@ async fn many_small_objects_are_copied_one_request_each() {
 async fn an_interrupted_copy_goes_on_where_it_was() {
     for s3 in [false, true] {
         let ground = Ground::new(s3, "serial=60ms").await;
-        let data = content(30 * 5 * MIB);
+        let data = content(15 * 5 * MIB);
         ground.put("one", "a", &data).await;
         let options = CopyOptions {
             block_size: Setting::Fixed(ByteSize::mib(5)),
@@ -219,14 +219,14 @@ async fn an_interrupted_copy_goes_on_where_it_was() {
         };
         let work = Work::Copy { sources: vec![ground.url("one/a")], destination: ground.url("two/a") };
         let handle = Job::new(work, options.clone()).start().unwrap();
-        while handle.progress().bytes_done < 40 * MIB as u64 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        while handle.progress().bytes_done < 20 * MIB as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         handle.cancel();
         assert_eq!(handle.wait().await.unwrap().exit_code, 130);
         let done = ground.copy("one/a", "two/a", options).await;
         assert_eq!((done.exit_code, done.objects_by_service), (0, 1), "{:?}", done.failures);
-        assert!(done.bytes_resumed >= 40 * MIB as u64, "s3: {s3}: {} bytes", done.bytes_resumed);
+        assert!(done.bytes_resumed >= 20 * MIB as u64, "s3: {s3}: {} bytes", done.bytes_resumed);
         // Azure says nothing of blocks that were made before.
         let proven = if s3 { done.proofs.crc64 } else { done.proofs.service };
         assert_eq!((proven, done.objects_unproven), (1, 0), "{:?}", done.proofs);
@@ -238,8 +238,8 @@ async fn an_interrupted_copy_goes_on_where_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_of_a_former_version_do_not_get_into_a_copy() {
     for s3 in [false, true] {
-        let ground = Ground::new(s3, "serial=300ms").await;
-        let (old, new) = (content(100 * MIB), content(100 * MIB + 1).slice(1..));
+        let ground = Ground::new(s3, "serial=80ms").await;
+        let (old, new) = (content(60 * MIB), content(60 * MIB + 1).slice(1..));
         ground.put("one", "a", &old).await;
         let options = CopyOptions {
             block_size: Setting::Fixed(ByteSize::mib(5)),
@@ -248,8 +248,8 @@ async fn blocks_of_a_former_version_do_not_get_into_a_copy() {
         };
         let work = Work::Copy { sources: vec![ground.url("one/a")], destination: ground.url("two/a") };
         let handle = Job::new(work, options.clone()).start().unwrap();
-        while handle.progress().bytes_done < 20 * MIB as u64 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        while handle.progress().bytes_done < 10 * MIB as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         // While it is being copied.
         ground.put("one", "a", &new.slice(..9)).await;

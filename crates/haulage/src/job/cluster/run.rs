@@ -1,11 +1,11 @@
 //! The job of many nodes itself, where it was started: list, plan, deal out, and keep the one record.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Interval;
+use tokio::time::{Instant, Interval};
 
 use super::parted::PARTED_MIN;
 use super::shared::{Message, Phase, Shared, locked};

@@ -5,9 +5,10 @@
 //! of them read, the other half sends meanwhile, and both links are full.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Smaller pieces wait for answers more than for the link.
 pub(crate) const SMALLEST: u64 = 256 << 10;
