@@ -132,7 +132,6 @@ test-python: build peers
 
 # What measures times, with nothing beside it.
 test-quiet: build peers
-	cargo test --quiet $(RUST_TESTS) --tests -- --ignored --test-threads 1 quiet::
 	$(PYTHON) scripts/once_more.py $(BIN)/pytest -m quiet
 
 # After a change of what people read: tests/sentences.json anew, for ARGS=tests/test_NAME.py or for all.
