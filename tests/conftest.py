@@ -110,7 +110,8 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         yield endpoint
 
 
-@pytest.fixture(scope="session")
+# Its event loop runs until the browser ends; no other test of the process could have one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A browser for pages."""
     # Few tests need it, and it takes a while to import.

@@ -90,6 +90,7 @@ def test_a_tree_between_buckets_does_not_pass_this_machine(tmp_path: Path, s3: S
     assert again.summary["objects_skipped"] == len(expected)
 
 
+@pytest.mark.slow("copies at a slow link until it is killed, and then the rest")
 def test_a_killed_copy_goes_on_where_it_was(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul]
 ) -> None:

@@ -76,6 +76,7 @@ def down(haul: Haul, container: str) -> Path:
     return haul.folder / "back"
 
 
+@pytest.mark.slow("starts a scheduler and workers")
 def test_it_is_as_on_one_machine(haul: Haul, container: str, pair: Cluster) -> None:
     tree = trees.make(haul.folder / "tree", files=2000)
     words = ["--scheduler", pair.address, "--receipt", "receipt.jsonl", "--record", "run.parquet"]
@@ -153,6 +154,7 @@ def test_a_scheduler_file_leads_there(haul: Haul, container: str, pair: Cluster)
     assert haul("cat", f"{container}/one").stdout == b"one"
 
 
+@pytest.mark.slow("starts a scheduler and workers")
 def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -> None:
     trees.random_file(haul.folder / "large.bin", 264 * MIB)
     data = (haul.folder / "large.bin").read_bytes()
@@ -171,6 +173,7 @@ def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -
     assert ids == (1,)
 
 
+@pytest.mark.slow("starts a scheduler and workers")
 def test_workers_that_are_killed_lose_nothing(
     tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]
 ) -> None:
@@ -195,6 +198,7 @@ def test_workers_that_are_killed_lose_nothing(
     haul("verify", "receipt.jsonl", f"{container}/t/")
 
 
+@pytest.mark.slow("starts a scheduler and workers")
 def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on(
     tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]
 ) -> None:
@@ -216,6 +220,7 @@ def test_a_scheduler_that_is_lost_ends_the_copy_clearly_and_a_second_run_goes_on
     assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_frozen_is_said_and_then_counts_as_lost(
     tmp_path: Path, haul: Haul, container: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +250,7 @@ def test_a_scheduler_that_is_frozen_is_said_and_then_counts_as_lost(
         client.close()
 
 
+@pytest.mark.long
 def test_a_scheduler_that_wakes_up_goes_on(
     tmp_path: Path, haul: Haul, container: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +277,7 @@ def test_a_scheduler_that_wakes_up_goes_on(
     assert trees.contents(down(haul, f"{container}/t")) == trees.contents(tree)
 
 
+@pytest.mark.slow("starts a scheduler and workers")
 def test_ctrl_c_stops_it_at_once_and_a_second_run_goes_on(haul: Haul, container: str, pair: Cluster) -> None:
     tree = trees.make(haul.folder / "tree", files=3000, size=20_000)
     words = ["cp", "tree", f"{container}/t/", "--progress", "none", "--scheduler", pair.address]

@@ -62,6 +62,7 @@ def haul(tmp_path: Path) -> Haul:
     return own
 
 
+@pytest.mark.slow("waits as long as a scheduler may take to answer")
 def test_what_accepts_and_never_answers_ends_the_command_with_words(haul: Haul) -> None:
     with listening() as silent:
         began = time.monotonic()
@@ -126,6 +127,7 @@ def test_what_answers_as_something_else_is_said_to_be_no_scheduler(reply: bytes)
     assert refused.value.hint == "give the address that dask scheduler prints when it starts"
 
 
+@pytest.mark.slow("waits as long as a scheduler may take to answer")
 def test_a_port_where_nothing_listens_is_said_with_the_reason(haul: Haul) -> None:
     began = time.monotonic()
     # Not a port that was free a moment ago: another test may have taken it.

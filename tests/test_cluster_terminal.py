@@ -73,6 +73,7 @@ def test_nodes_of_this_machine_print_no_traceback(capfd: pytest.CaptureFixture[s
     assert said.out == ""
 
 
+@pytest.mark.slow("starts nodes")
 def test_ctrl_c_on_a_terminal_prints_no_traceback_of_a_node(haul: Haul, container: str) -> None:
     trees.make(haul.folder / "tree", files=200)
     words = ["cp", "tree", f"{container}/t/", "--nodes", "2", "--cap", "1mbit"]

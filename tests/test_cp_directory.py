@@ -43,7 +43,10 @@ def test_cp_directory_again_moves_nothing(haul: Haul, container: Container, tree
 
 
 # Azurite is JavaScript: a tenth of the files takes it as long.
-@pytest.mark.parametrize(("where", "files"), [("azurite", 500), ("emulator", 5000)])
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [("azurite", 500), ("emulator", 2000), pytest.param("emulator", 5000, marks=pytest.mark.long)],
+)
 def test_cp_directory_of_thousands_of_small_files(
     where: str, files: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

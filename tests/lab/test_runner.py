@@ -142,6 +142,7 @@ def test_the_ceiling_is_that_of_the_link(tmp_path: Path) -> None:
     assert left[-1] < left[0]
 
 
+@pytest.mark.long
 def test_a_real_endpoint_is_left_as_it_was_found(tmp_path: Path) -> None:
     endpoint = start_emulator(store="memory", link="total=100mbit")
     try:

@@ -361,6 +361,7 @@ def test_large_rows_are_asked_for_a_few_at_a_time(own: TableEndpoint, tmp_path: 
     assert parquet_rows(tmp_path / "rows.parquet") == read(own, table)
 
 
+@pytest.mark.slow("a dozen commands")
 def test_the_command_exports_imports_and_says_what_is_wrong(
     emulated: haulage.Emulator, own: TableEndpoint, tmp_path: Path
 ) -> None:

@@ -287,6 +287,7 @@ def index_is_whole(table: str, rows: int, tmp_path: Path) -> None:
     assert (found.index, found.rows) == (f"{table}Bystation", sum(n % 29 == 7 for n in range(rows)))
 
 
+@pytest.mark.slow("kills and repeats")
 def test_an_index_has_every_row_after_kills(emulated: haulage.Emulator, rows: int, tmp_path: Path) -> None:
     source, table = stations(tmp_path, rows), at(TableEndpoint("emulator", emulated.endpoint), fresh())
     arguments = ["--create", "--index", "station"]

@@ -114,12 +114,17 @@ pub(super) async fn put_block(service: &Service, call: &Call<'_>) -> Reply {
     let source = source(service, call, true)?;
     let range = source.stretch(call)?;
     let len = range.end - range.start;
-    if len > LARGEST_BLOCK {
-        return Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_BLOCK.to_string()));
-    }
+    check_block(len)?;
     let (data, sums) = copied(service, call, &source, range, false).await?;
     stage(service, call, id, len, data).await?;
     Ok(written(StatusCode::CREATED, None, &stated(call, sums)))
+}
+
+fn check_block(len: u64) -> Answer<()> {
+    match len > LARGEST_BLOCK {
+        true => Err(REQUEST_BODY_TOO_LARGE.detail("MaxLimit", LARGEST_BLOCK.to_string())),
+        false => Ok(()),
+    }
 }
 
 /// A copy of a stretch, and what it comes to, which must be what the client expects. Without an MD5 where nobody wants it.
@@ -216,4 +221,14 @@ pub(super) fn source(service: &Service, call: &Call<'_>, by_url: bool) -> Answer
     Conditions::of_source(call)?.check_read(&found).map_err(|_| &SOURCE_CONDITION_NOT_MET)?;
     let (container, name) = (asked.key().container.to_owned(), asked.key().blob.to_owned());
     Ok(Source { container, name, blob: found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_holds_4000_mib_and_no_more() {
+        assert!(check_block(4_000 << 20).is_ok() && check_block((4_000 << 20) + 1).is_err());
+    }
 }

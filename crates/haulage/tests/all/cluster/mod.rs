@@ -43,10 +43,10 @@ async fn a_tree_is_shared_out_and_is_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_object_is_staged_by_all_and_committed_once() {
     for s3 in [false, true] {
-        let ground = Ground::new(s3, &[("large.nc", 300 * MIB + 77), ("small.nc", 5)]).await;
+        let ground = Ground::new(s3, &[("large.nc", 256 * MIB + 77), ("small.nc", 5)]).await;
         let (objects, summary) = run(&ground, ground.up(), ground.options(), &[None, None, None]).await;
         assert_eq!((summary.objects_done, summary.exit_code), (2, 0), "{summary:?}");
-        assert_eq!((summary.bytes_done, summary.bytes_resumed), (300 * MIB as u64 + 82, 0));
+        assert_eq!((summary.bytes_done, summary.bytes_resumed), (256 * MIB as u64 + 82, 0));
         let large = objects.iter().find(|object| object.size_bytes > 5).unwrap();
         assert_eq!((large.outcome, large.proof), (Outcome::Copied, Proof::Crc64));
         let data = std::fs::read(ground.tree().join("large.nc")).unwrap();
@@ -59,7 +59,7 @@ async fn a_large_object_is_staged_by_all_and_committed_once() {
 async fn what_lost_nodes_leave_others_finish() {
     for (s3, always) in [(false, true), (true, false)] {
         let mut files = small_files(200);
-        files.push(("large.nc".to_owned(), 280 * MIB));
+        files.push(("large.nc".to_owned(), 256 * MIB));
         let ground = Ground::new(s3, &named(&files)).await;
         let mut options = ground.options();
         if always {
@@ -75,7 +75,7 @@ async fn what_lost_nodes_leave_others_finish() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_node_was_lost_after_it_is_found_by_the_next() {
     for (s3, always) in [(false, true), (true, false)] {
-        let ground = Ground::new(s3, &[("large.nc", 260 * MIB)]).await;
+        let ground = Ground::new(s3, &[("large.nc", 256 * MIB)]).await;
         let mut options = ground.options();
         if always {
             options.overwrite = haulage::job::Overwrite::Always;

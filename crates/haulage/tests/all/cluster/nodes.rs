@@ -8,8 +8,10 @@ use std::time::Duration;
 use haulage::event::{Event, ObjectRecord, Summary};
 use haulage::job::{Coordinator, Deleting, Node, Phase, Work};
 use haulage::store::s3::{S3Access, S3Credentials};
-use haulage::store::{AccessKeys, Credentials, StoreOptions};
-use haulage::{CopyOptions, Job, Session};
+use haulage::store::{
+    AccessKeys, Credentials, GetOptions, ListRequest, Location, ObjectMeta, StoreOptions, Trace,
+};
+use haulage::{CopyOptions, Session};
 use haulage_emulator::{Emulator, EmulatorConfig};
 
 pub(crate) const MIB: usize = 1 << 20;
@@ -80,14 +82,20 @@ impl Ground {
         CopyOptions { store: self.store(), ..CopyOptions::default() }
     }
 
-    /// What lies at the destination, down again by one machine.
+    /// What lies at the destination, by its path there.
     pub(crate) async fn down(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let to = tempfile::tempdir_in(self.folder.path()).unwrap();
-        let destination = format!("{}/", to.path().display());
-        let work = Work::Copy { sources: vec![self.url("one/t/")], destination };
-        let summary = Job::new(work, self.options()).start().unwrap().wait().await.unwrap();
-        assert_eq!(summary.exit_code, 0, "{summary:?}");
-        contents(to.path())
+        let opener = haulage::store::StoreOpener::new(self.store()).unwrap();
+        let Location { store, key: prefix, .. } = opener.open(&self.url("one/t/")).unwrap();
+        let mut pages = store.list(ListRequest { prefix: prefix.clone(), ..ListRequest::default() });
+        let mut found = BTreeMap::new();
+        while let Some(page) = pages.next_page(&Trace::detached()).await.unwrap() {
+            for ObjectMeta { key, .. } in page.objects {
+                let got = store.get(&key, &GetOptions::default(), &Trace::detached()).await.unwrap();
+                let data = got.payload.collect().await.unwrap();
+                found.insert(key.strip_prefix(&prefix).unwrap().into(), data.into());
+            }
+        }
+        found
     }
 }
 

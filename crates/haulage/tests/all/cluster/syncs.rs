@@ -170,7 +170,7 @@ fn change_unseen(path: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_compare_as_the_user_wants_it() {
     // One is so large that several nodes stage it, and so the coordinator looks at it.
-    for (s3, large) in [(false, 260 * MIB), (true, MIB)] {
+    for (s3, large) in [(false, 256 * MIB), (true, MIB)] {
         let mut files = small_files(20);
         files.push(("large.nc".to_owned(), large));
         let ground = Ground::new(s3, &named(&files)).await;
