@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import threading
@@ -45,7 +46,11 @@ def take() -> None:
 
 def end_waits() -> None:
     """Have signals end the system calls of the main thread, even if they come just before the call."""
-    reading, writing = os.pipe()
+    low = os.pipe()
+    # Whoever started the command may have closed standard streams, and these must not take their numbers.
+    reading, writing = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in low)
+    for end in low:
+        os.close(end)
     os.set_blocking(writing, False)
     signal.signal(_NUDGE, _note)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
