@@ -292,7 +292,7 @@ class _Run:
             self.coordinator.failed(number, "service", "run", f"shard {number}", cause, hint)
         return True
 
-    def _result(self, future: Future, seconds: float) -> object:
+    def _result(self, future: Future, seconds: float) -> Any:
         """Return what became of a shard; a scheduler that is lost meanwhile is noticed, and brings no results."""
         end = time.monotonic() + seconds
         while True:
