@@ -238,7 +238,7 @@ async fn an_interrupted_copy_goes_on_where_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_of_a_former_version_do_not_get_into_a_copy() {
     for s3 in [false, true] {
-        let ground = Ground::new(s3, "serial=80ms").await;
+        let ground = Ground::new(s3, "serial=60ms").await;
         let (old, new) = (content(60 * MIB), content(60 * MIB + 1).slice(1..));
         ground.put("one", "a", &old).await;
         let options = CopyOptions {
@@ -312,8 +312,9 @@ async fn a_signature_that_the_user_gave_goes_along_and_other_endpoints_never_see
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_signature_goes_on_where_the_old_one_ended() {
-    let ground = Ground::new(false, "serial=200ms").await;
-    let data = content(100 * MIB);
+    // Longer than the signature lives: 3.6 s.
+    let ground = Ground::new(false, "serial=300ms").await;
+    let data = content(60 * MIB);
     ground.put("one", "a", &data).await;
     let options = CopyOptions {
         block_size: Setting::Fixed(ByteSize::mib(5)),
