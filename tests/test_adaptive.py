@@ -47,6 +47,7 @@ def test_cp_sends_what_stalls_a_second_time_and_does_not_wait(
         assert summary["requests"] == len(went.of("attempt"))
 
 
+@pytest.mark.slow("waits until requests stall")
 def test_cp_cuts_what_stalls_in_halves(
     start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
 ) -> None:

@@ -390,6 +390,7 @@ def test_python_shares_a_copy_out_too(
     assert refused.value.hint == "write a number from 1"
 
 
+@pytest.mark.slow("waits as long as a scheduler may take to answer")
 def test_a_scheduler_that_is_not_there_is_said(haul: Haul, container: str) -> None:
     (haul.folder / "one").write_bytes(b"one")
     gone = haul("cp", "one", f"{container}/one", "--scheduler", "tcp://127.0.0.1:1", code=1)

@@ -122,6 +122,7 @@ def test_pages_lead_to_it(page: str) -> None:
     )
 
 
+@pytest.mark.slow("copies over a slow link")
 def test_what_is_remembered_is_switched_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with haulage.Emulator(link="rtt=30ms,total=4mbit") as slow:

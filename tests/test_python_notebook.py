@@ -61,6 +61,7 @@ def cell(kernel: Any, code: str) -> list[dict[str, Any]]:
     return shown
 
 
+@pytest.mark.slow("starts a kernel")
 def test_a_bar_and_a_table_in_a_notebook(kernel: Any, emulator: Endpoint, folder: Path) -> None:
     container = emulator.container()
     cell(kernel, f"import os, haulage; os.environ.update({emulator.env!r})")

@@ -65,6 +65,7 @@ def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     sys.setswitchinterval(before)
 
 
+@pytest.mark.slow("cases run beside one another, and one waits for its turn")
 @pytest.mark.parametrize("case", [case for case in SERVICE if not case.costly], ids=lambda case: case.name)
 def test_case(case: Case, begun: Begun) -> None:
     fail_with(future.result() for future in begun[case.name])

@@ -141,6 +141,7 @@ def test_rows_at_places_of_their_own_are_points() -> None:
         )
 
 
+@pytest.mark.slow("a page in a browser")
 @pytest.mark.usefixtures("reached")
 def test_points_on_the_page_and_a_table_that_changes(browser: Browser) -> None:
     with viewing_rows(TablePlace("az-table://stations", {})) as viewer:

@@ -293,7 +293,7 @@ class _Run:
         return True
 
     def _result(self, future: Future, seconds: float) -> Any:
-        """Return what became of a shard; a scheduler that is lost meanwhile is noticed, and brings no results."""
+        """Return the result of a shard; give up if the scheduler is lost while it is awaited."""
         end = time.monotonic() + seconds
         while True:
             try:
