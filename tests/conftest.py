@@ -46,11 +46,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(3600))
 
 
-def quarantine(today: date | None = None) -> set[str]:
+def quarantine() -> set[str]:
     """Return the tests that may fail: those that came to the list within two weeks."""
     lines = Path(__file__).with_name("quarantine.txt").read_text("utf-8").splitlines()
     listed = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-    first = (today or date.today()) - timedelta(weeks=2)
+    first = date.today() - timedelta(weeks=2)
     return {test for since, test in listed if date.fromisoformat(since) >= first}
 
 

@@ -46,38 +46,31 @@ PACKAGES = (
 #: The commands in Python.
 NAMES = ("lab", "why", "watch", "table", "view", "index", "doctor")
 
-#: What commands have taken of the processors: they are children of no process that pytest waits for.
-cpu_seconds = 0.0
-
 _server: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 
 
 def run(
     arguments: Sequence[str],
-    streams: Sequence[int | None],
+    streams: Sequence[int],
     *,
     env: Mapping[str, str],
     cwd: Path,
     timeout: float = 60,
 ) -> int:
-    """Run `haul ARGUMENTS` with these standard streams, None for one that is closed; return the exit code."""
-    global cpu_seconds
+    """Run `haul ARGUMENTS` with these standard streams; return the exit code."""
     socket_ = _started()
     request = {
         "arguments": list(arguments),
-        "open": [stream is not None for stream in streams],
         "env": dict(env),
         "cwd": str(cwd),
     }
     socket_.settimeout(timeout)
     try:
-        socket.send_fds(socket_, [json.dumps(request).encode()], [s for s in streams if s is not None])
-        code, spent = socket_.recv(100).split()
+        socket.send_fds(socket_, [json.dumps(request).encode()], list(streams))
+        return int(socket_.recv(100))
     except BaseException:
         stop()
         raise
-    cpu_seconds += float(spent)
-    return int(code)
 
 
 def stop() -> None:
@@ -128,31 +121,24 @@ def _serve(number: int) -> None:
                 _command(request, streams)
             for stream in streams:
                 os.close(stream)
-            _, status, used = os.wait4(child, 0)
-            spent = used.ru_utime + used.ru_stime
-            socket_.send(f"{os.waitstatus_to_exitcode(status)} {spent}".encode())
+            _, status = os.waitpid(child, 0)
+            socket_.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
-    arguments, opened, env = request["arguments"], request["open"], request["env"]
+    arguments, env = request["arguments"], request["env"]
     assert isinstance(arguments, list)
-    assert isinstance(opened, list)
     assert isinstance(env, dict)
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
     os.chdir(str(request["cwd"]))
-    given = iter(streams)
     found: list[Any] = []
-    for place, is_open in enumerate(opened):
-        if is_open:
-            os.dup2(next(given), place)
-            errors = "backslashreplace" if place == 2 else "strict"
-            mode = "r" if place == 0 else "w"
-            found.append(os.fdopen(place, mode, encoding="utf-8", errors=errors, closefd=False))
-        else:
-            os.close(place)
-            found.append(None)
+    for place, stream in enumerate(streams):
+        os.dup2(stream, place)
+        errors = "backslashreplace" if place == 2 else "strict"
+        mode = "r" if place == 0 else "w"
+        found.append(os.fdopen(place, mode, encoding="utf-8", errors=errors, closefd=False))
     for stream in streams:
         os.close(stream)
     # As Python itself does at its start.
@@ -173,6 +159,7 @@ def _command(request: dict[str, object], streams: list[int]) -> NoReturn:
         # What Python does at its end, without what takes apart a hundred packages.
         for text in (sys.stdout, sys.stderr):
             try:
+                # The command puts away a stream that it cannot write.
                 if text is not None:
                     text.flush()
             except OSError:
