@@ -15,7 +15,7 @@ impl Flow {
             self.objects.release_commits(self.clock.now_ns());
             return;
         }
-        self.objects.fail_waiting(&uncommitted(failed), self.clock.now_ns());
+        self.objects.fail_staged(&uncommitted(failed), self.clock.now_ns());
     }
 
     /// Stops before a collection is larger than can be held.

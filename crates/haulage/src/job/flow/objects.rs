@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::effects::{Effects, Said};
 use crate::control::Limits;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::Failure;
 use crate::options::Overwrite;
 use crate::stage::schedule::{Step, Unit};
 use crate::stage::transfer::{Copying, Done, Ended, Object, Then, Turns};
@@ -94,6 +95,13 @@ impl Objects {
     pub(super) fn release_commits(&mut self, now_ns: u64) {
         let staged = self.staged.take().into_iter().flatten();
         self.effects.steps.extend(staged.map(|unit| (Unit { queued_ns: now_ns, ..unit }, 0)));
+    }
+
+    /// Ends all that wait for their commits, also those of which a needless second request has not come back.
+    pub(super) fn fail_staged(&mut self, failure: &Failure, now_ns: u64) {
+        for unit in self.staged.take().into_iter().flatten() {
+            self.fail(unit.object, failure, now_ns);
+        }
     }
 
     /// What is to be applied.

@@ -108,3 +108,32 @@ fn spoils(kind: ErrorKind) -> bool {
         ErrorKind::Integrity | ErrorKind::SourceChanged | ErrorKind::Exists | ErrorKind::Unsupported
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::options::CopyOptions;
+    use crate::stage::plan::{Existing, Pair, Place};
+    use crate::stage::schedule::{Step, Unit};
+    use crate::stage::transfer::{Object, Purpose, Then};
+    use crate::store::{MemoryStore, ObjectMeta};
+
+    #[test]
+    fn what_waits_for_a_failed_collection_ends_whatever_is_still_in_flight() {
+        let mut objects = Objects::new(true);
+        let place = Place { store: Arc::new(MemoryStore::named("x")), key: "a".into() };
+        let pair = Pair::new(place.clone(), place, 0, ObjectMeta::default(), Existing::Unknown);
+        let object = Object::new(pair, Purpose::Copy, &CopyOptions::default(), 0);
+        let id = objects.by_id.len() as u64;
+        objects.by_id.insert(id, Active { object, in_flight: 0, first_ns: None, role: Role::Own });
+        // A block that was sent twice: the second request has ended, the first has not.
+        objects.launched(&Unit::first(id, Step::Begin, 0), 0);
+        objects.follow(id, Then::Steps(vec![Step::Commit]), 0);
+        assert!(objects.all_staged());
+        objects.fail_staged(&Failure::from(&Error::new(ErrorKind::Cancelled, "commit", "", "no")), 1);
+        assert!(objects.is_empty());
+        assert!(matches!(objects.effects.said.as_slice(), [.., Said::Object(_)]));
+    }
+}
