@@ -15,6 +15,7 @@ import pytest
 import costs
 import endpoints
 import haulage
+import sentences
 import trees
 from command import Haul, kill_started
 from endpoints import Container, Endpoint, S3Endpoint, TableEndpoint
@@ -31,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes minutes or needs a machine of its own, unless it is asked for by mark."""
+    if not any("::" in name for name in config.args):
+        config.stash[sentences.LEFT_OVER] = left_over = sentences.left_over(items)
+        if sentences.writing() and left_over:
+            sentences.change({}, left_over)
     for mark in ("long", "clusters", "packages"):
         if mark in config.getoption("-m"):
             continue
@@ -56,7 +61,7 @@ def quarantine() -> set[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,  # noqa: ARG001
+    item: pytest.Item,
     call: pytest.CallInfo[None],  # noqa: ARG001
 ) -> Iterator[None]:
     """Fail a test that skips in CI: what is not run proves nothing."""
@@ -64,6 +69,7 @@ def pytest_runtest_makereport(
     if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
+    item.stash[sentences.PASSED] = report.passed
     return report  # type: ignore[return-value]
 
 

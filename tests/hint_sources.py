@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import sentences
+
 ROOT = Path(__file__).resolve().parent.parent
 
 #: A comment, a raw or plain string, a character, a name, or any other character.
@@ -119,7 +121,8 @@ def _words(path: Path, value: ast.expr) -> Iterator[Hint]:
 
 
 def quoted_in_tests() -> Iterator[str]:
-    """Yield every string of the tests, docstrings not counted."""
+    """Yield every line that tests compare as a sentence, and their strings, docstrings not counted."""
+    yield from (line for said in sentences.read().values() for text in said for line in text.splitlines())
     for path in sorted(ROOT.glob("tests/**/*.py")):
         nodes = list(_nodes(path.read_text(encoding="utf-8")))
         lone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
