@@ -17,6 +17,7 @@ from haulage.doctor.project.findings import of_packages, of_workers
 from haulage.doctor.project.inventory import inventory
 from haulage.doctor.project.reading import parse
 from haulage.errors import UnsupportedError, UsageError
+from sentences import Sentence
 
 
 def hints(name: str, text: str) -> list[str]:
@@ -27,69 +28,45 @@ def hints(name: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "hint"),
+    ("name", "text"),
     [
-        ("r.txt", "numpy >< 1\n", "write NAME, NAME==1.2 or NAME>=1.2,<2, one requirement at a time"),
-        (
-            "r.txt",
-            "-r more.txt\n",
-            "paste its contents into this file, or run haul doctor --project where the files are",
-        ),
-        ("r.txt", "./wheels/a.whl\n", "check it by hand, or write: NAME @ URL"),
-        ("e.yml", "dependencies:\n  - '>=3'\n", "write NAME, NAME=1.2 or NAME>=1.2,<2"),
-        (
-            "e.yml",
-            "dependencies:\n  - libnothing\n",
-            "activate the conda environment and run this again; outside it only Python packages are found",
-        ),
-        ("e.yml", "dependencies:\n  - python=2.7\n", "use a Python of that version, or correct the file"),
-        ("p.toml", '[project]\ndependencies = ["nu\\u006dpy"]\n', "write it in plain quotes"),
-        (
-            "p.toml",
-            '[project]\ndynamic = ["dependencies"]\n',
-            "name the file that the dependencies come from, such as requirements.txt",
-        ),
-        ("p.toml", '[project]\nrequires-python = "three"\n', 'write a version such as ">=3.11"'),
-        (
-            "p.toml",
-            '[tool.poetry.dependencies]\nnumpy = "new"\n',
-            'write a version such as "^1.2" or ">=1.2,<2"',
-        ),
-        (
-            "p.toml",
-            '[project.optional-dependencies]\nx = ["gone-away"]\n[project]\nname = "a"\n',
-            "if you need it: pip install 'gone-away'",
-        ),
-        ("r.txt", "sklearn-not-there\nsklearn\n", "pip install 'sklearn-not-there'"),
+        ("r.txt", "numpy >< 1\n"),
+        ("r.txt", "-r more.txt\n"),
+        ("r.txt", "./wheels/a.whl\n"),
+        ("e.yml", "dependencies:\n  - '>=3'\n"),
+        ("e.yml", "dependencies:\n  - libnothing\n"),
+        ("e.yml", "dependencies:\n  - python=2.7\n"),
+        ("p.toml", '[project]\ndependencies = ["nu\\u006dpy"]\n'),
+        ("p.toml", '[project]\ndynamic = ["dependencies"]\n'),
+        ("p.toml", '[project]\nrequires-python = "three"\n'),
+        ("p.toml", '[tool.poetry.dependencies]\nnumpy = "new"\n'),
+        ("p.toml", '[project.optional-dependencies]\nx = ["gone-away"]\n[project]\nname = "a"\n'),
+        ("r.txt", "sklearn-not-there\nsklearn\n"),
     ],
 )
-def test_file(name: str, text: str, hint: str) -> None:
-    assert hint in hints(name, text)
+def test_file(name: str, text: str, sentence: Sentence) -> None:
+    sentence(hints(name, text))
 
 
-def test_a_module_is_told_by_the_name_of_its_package() -> None:
+def test_a_module_is_told_by_the_name_of_its_package(sentence: Sentence) -> None:
     # It is installed nowhere here under either name.
-    assert "cv2 is a module of opencv-python: ask for opencv-python" in hints("r.txt", "cv2\n")
+    sentence(hints("r.txt", "cv2\n"))
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "hint"),
+    ("name", "text"),
     [
-        ("p.toml", "[project", "correct the file first"),
-        ("p.toml", "a = 1\n", "name the file that lists what the project needs"),
-        ("e.yml", "{", "correct the file first"),
-        ("e.yml", "name: x\n", "name the file that lists what the project needs"),
-        (
-            "p.toml",
-            "a = " + "[" * 5000,
-            "name the project's requirements.txt, pyproject.toml or environment.yml",
-        ),
+        ("p.toml", "[project"),
+        ("p.toml", "a = 1\n"),
+        ("e.yml", "{"),
+        ("e.yml", "name: x\n"),
+        ("p.toml", "a = " + "[" * 5000),
     ],
 )
-def test_unreadable(name: str, text: str, hint: str) -> None:
+def test_unreadable(name: str, text: str, sentence: Sentence) -> None:
     with pytest.raises(UsageError) as caught:
         parse(Path(name), text)
-    assert caught.value.hint == hint
+    sentence(caught.value)
 
 
 def test_files_that_include_others(tmp_path: Path) -> None:
@@ -119,42 +96,39 @@ def node(name: str, version: str = "1", python: str = "3.11.7", **packages: str)
     return Node(name, {"markers": markers, "packages": installed, "conda": {}})
 
 
-def test_nodes_that_differ() -> None:
+def test_nodes_that_differ(sentence: Sentence) -> None:
     nodes = [node("here", dask="2"), node("n1", "2", "3.12.1", cloudpickle="3", dask="1")]
     found = said(of_workers(nodes))
     assert "use Python 3.11 everywhere" in found
     assert "pip install 'dask==2' on each node" in found
     assert "install cloudpickle here too" in found
     wanted = parse(Path("r.txt"), "numpy\n").wanted
-    assert said(of_packages(wanted, nodes)) == ["install one version everywhere: pip install 'numpy==1'"]
+    sentence(said(of_packages(wanted, nodes)))
 
 
 @pytest.mark.parametrize(
-    ("told", "hint"),
+    "told",
     [
-        ({}, "start workers: dask worker ADDRESS"),
-        ({"tcp://n1:1": {"error": "it broke"}}, "check the log of this worker"),
+        {},
+        {"tcp://n1:1": {"error": "it broke"}},
     ],
 )
-def test_clusters(told: dict[str, Any], hint: str) -> None:
+def test_clusters(told: dict[str, Any], sentence: Sentence) -> None:
     asked = Asked(inventory_of_nodes=Answer(value=told))
     examination = ProjectExamination(Path("r.txt"), asked, 5.0, "tcp://s:1", None)
-    assert hint in said(examination._ask_nodes([]))
+    sentence(said(examination._ask_nodes([])))
 
 
 @pytest.mark.parametrize(
-    ("args", "hint"),
+    "args",
     [
-        (("--scheduler", "tcp://a:1"), "name the project: --project FILE"),
-        (("--project", "a.txt", "az://c"), "run haul doctor again for the URL or the job"),
-        (
-            ("--project", "a", "--scheduler", "b", "--scheduler-file", "c"),
-            "give --scheduler or --scheduler-file, not both",
-        ),
-        (("--port", "8000"), "serve the page: --serve"),
-        (("--serve", "--project", "a.txt"), "upload the project's file to the page instead"),
-        (("--serve", "--port", "many"), "write a whole number from 0 to 65535"),
+        ("--scheduler", "tcp://a:1"),
+        ("--project", "a.txt", "az://c"),
+        ("--project", "a", "--scheduler", "b", "--scheduler-file", "c"),
+        ("--port", "8000"),
+        ("--serve", "--project", "a.txt"),
+        ("--serve", "--port", "many"),
     ],
 )
-def test_usage(args: tuple[str, ...], hint: str, haul: Haul) -> None:
-    assert hint in haul("doctor", *args, code=2).stderr
+def test_usage(args: tuple[str, ...], haul: Haul, sentence: Sentence) -> None:
+    sentence(haul("doctor", *args, code=2).stderr)

@@ -21,6 +21,7 @@ from command import HAUL, clean_environment
 from haulage.doctor import upload
 from haulage.doctor.upload import UploadPage
 from haulage.errors import LocalIOError
+from sentences import Sentence
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +148,10 @@ def test_a_text_that_cannot_be_judged_is_said(page: UploadPage) -> None:
     )
 
 
-def test_a_port_that_is_taken() -> None:
+def test_a_port_that_is_taken(sentence: Sentence) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(LocalIOError) as caught:
         UploadPage(taken.getsockname()[1])
-    assert caught.value.hint == "name another with --port, or none"
+    sentence(caught.value)
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import xarray
 import haulage
 from command import clean_environment
 from endpoints import Container, Endpoint, counted
+from sentences import Sentence
 
 MIB = 1 << 20
 
@@ -222,12 +223,12 @@ def test_a_failed_write_says_why_and_commits_nothing(counting: haulage.Emulator)
         small.write(b"x")
 
 
-def test_a_new_file_only(url: str) -> None:
+def test_a_new_file_only(url: str, sentence: Sentence) -> None:
     with haulage.open(url, "xb") as file:
         file.write(b"first")
     with pytest.raises(haulage.ExistsError) as caught:
         haulage.open(url, "xb")
-    assert caught.value.hint == 'open it with mode "wb" to replace it'
+    sentence(caught.value)
     assert haulage.get(url) == b"first"
 
 

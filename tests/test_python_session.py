@@ -13,6 +13,7 @@ import pytest
 
 import haulage
 from endpoints import Container, counted
+from sentences import Sentence
 
 
 @pytest.fixture
@@ -162,7 +163,9 @@ def test_a_forked_child_opens_connections_of_its_own(
 # Its end.
 
 
-def test_a_closed_session_lets_go_and_opens_nothing(counting: haulage.Emulator, blobs: Container) -> None:
+def test_a_closed_session_lets_go_and_opens_nothing(
+    counting: haulage.Emulator, blobs: Container, sentence: Sentence
+) -> None:
     with haulage.Session() as session:
         haulage.put(blobs.az("a"), b"x", session=session)
     assert session.closed
@@ -176,7 +179,7 @@ def test_a_closed_session_lets_go_and_opens_nothing(counting: haulage.Emulator, 
     for call in calls:
         with pytest.raises(haulage.UsageError) as caught:
             call()
-        assert caught.value.hint == "create a new session, and close it when you are done"
+        sentence(caught.value)
     assert counting.stats()["requests"] == before
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import fake_service
 import haulage
+from sentences import Sentence
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -96,33 +97,17 @@ def raises() -> tuple[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("give", "cause", "hint"),
+    "give",
     [
-        (
-            raises,
-            "it raised RuntimeError",
-            "call it yourself to see why; it must return the token and its expiry",
-        ),
-        (
-            lambda: "c2VjcmV0",
-            "it gave no pair of a token and its end",
-            "call it yourself to see why; it must return the token and its expiry",
-        ),
-        (
-            lambda: ("c2VjcmV0", time.time() - 1),
-            "has expired",
-            "give a valid token, with its expiry in seconds since 1970 or as a datetime with a time zone",
-        ),
-        (
-            lambda: ("Bearer c2VjcmV0", time.time() + 600),
-            "is none",
-            "give the token alone, without `Bearer` before it",
-        ),
+        raises,
+        lambda: "c2VjcmV0",
+        lambda: ("c2VjcmV0", time.time() - 1),
+        lambda: ("Bearer c2VjcmV0", time.time() + 600),
     ],
     ids=["raises", "no pair", "expired", "no token"],
 )
 def test_a_token_that_does_not_come_fails_by_name(
-    service: Asking, give: Callable[[], tuple[str, float]], cause: str, hint: str
+    service: Asking, give: Callable[[], tuple[str, float]], sentence: Sentence
 ) -> None:
     endpoint, tokens = service
     with (
@@ -130,13 +115,12 @@ def test_a_token_that_does_not_come_fails_by_name(
         pytest.raises(haulage.CredentialError) as caught,
     ):
         haulage.stat("az://data/a", session=session)
-    assert cause in caught.value.cause
-    assert caught.value.hint == hint
+    sentence(caught.value)
     assert "c2VjcmV0" not in repr(caught.value) + str(caught.value)
     assert tokens == []
 
 
-def test_a_token_that_the_service_refuses() -> None:
+def test_a_token_that_the_service_refuses(sentence: Sentence) -> None:
     with fake_service.serve() as refusing:
         hints = {}
         for told in ("403-InvalidAuthenticationInfo", "403-AuthorizationFailure"):
@@ -147,15 +131,13 @@ def test_a_token_that_the_service_refuses() -> None:
             with haulage.Session(credential) as session, pytest.raises(haulage.CredentialError) as caught:
                 haulage.stat("az://data/a", session=session)
             hints[told] = caught.value.hint
-    assert hints["403-InvalidAuthenticationInfo"] == (
-        "use a token for https://storage.azure.com/ from the account's tenant"
-    )
+    sentence(hints["403-InvalidAuthenticationInfo"])
 
 
-def test_a_token_is_not_sent_over_plain_http() -> None:
+def test_a_token_is_not_sent_over_plain_http(sentence: Sentence) -> None:
     credential = haulage.AzureCredential(
         endpoint="http://192.0.2.1/acc", token=lambda: ("token", time.time() + 3600)
     )
     with haulage.Session(credential) as session, pytest.raises(haulage.CredentialError) as caught:
         haulage.get("az://data/a", session=session, insecure_http=True)
-    assert caught.value.hint == "write the endpoint with https"
+    sentence(caught.value)

@@ -21,23 +21,19 @@ from haulage.errors import ArgumentTypeError
 from haulage.events import Failure, PlanReport, Progress
 from haulage.tables.serve.opening import named
 from haulage.watch.places import Prefix
+from sentences import Sentence
 
-SEND = "to send a file, call haulage.copy(path, url)"
-NOT_BYTES: list[tuple[Any, str, str]] = [
-    ("text", "str", "for text, pass text.encode(); to send a file, call haulage.copy(path, url)"),
-    (Path("a.nc"), "PosixPath", SEND),
-    (
-        io.BytesIO(b"x"),
-        "BytesIO",
-        'pass file.read() of a file opened with mode "rb"; to send a file, call haulage.copy(path, url)',
-    ),
-    (3, "int", "pass bytes, a bytearray, a memoryview or an array"),
-    (None, "NoneType", "pass bytes, a bytearray, a memoryview or an array"),
+NOT_BYTES: list[tuple[Any, str]] = [
+    ("text", "str"),
+    (Path("a.nc"), "PosixPath"),
+    (io.BytesIO(b"x"), "BytesIO"),
+    (3, "int"),
+    (None, "NoneType"),
 ]
 
 
-@pytest.mark.parametrize(("data", "kind", "hint"), NOT_BYTES, ids=[kind for _, kind, _ in NOT_BYTES])
-def test_data_that_is_not_bytes(data: Any, kind: str, hint: str) -> None:
+@pytest.mark.parametrize(("data", "kind"), NOT_BYTES, ids=[kind for _, kind in NOT_BYTES])
+def test_data_that_is_not_bytes(data: Any, kind: str, sentence: Sentence) -> None:
     def write() -> None:
         with haulage.open("mem://words/a", "wb") as file:
             file.write(data)
@@ -49,8 +45,9 @@ def test_data_that_is_not_bytes(data: Any, kind: str, hint: str) -> None:
         error = caught.value
         assert isinstance(error, haulage.UsageError)
         assert isinstance(error, TypeError)
-        assert (error.object, error.hint) == ("mem://words/a", hint)
-        assert error.cause == f"the data is of type {kind}, and bytes are expected"
+        assert error.object == "mem://words/a"
+        assert f"of type {kind}" in error.cause
+        sentence(error)
     assert not haulage.exists("mem://words/a")
 
 
@@ -61,41 +58,30 @@ def test_anything_of_bytes_is_written() -> None:
 
 
 @pytest.mark.parametrize("source", [3, b"a.nc", None])
-def test_a_source_that_is_no_name(source: Any) -> None:
+def test_a_source_that_is_no_name(source: Any, sentence: Sentence) -> None:
     for call in (haulage.copy, haulage.move, haulage.plan):
         with pytest.raises(ArgumentTypeError) as caught:
             call(source, "mem://words/")
-        assert caught.value.hint == (
-            "pass a str, a Path or a list of them; to write bytes, call haulage.put(url, data)"
-        )
+        sentence(caught.value)
         assert type(source).__name__ in caught.value.cause
 
 
-PAIRS = "pass dst, or a list of (source, destination)"
-NO_PAIRS: list[tuple[Any, str, str]] = [
-    (["a", "b"], "one of the pairs is of type str, and tuples are expected", PAIRS),
-    ([("a", "b", "c")], "one of the pairs has 3 parts, not a source and a destination", PAIRS),
-    ([["a"]], "one of the pairs has 1 part, not a source and a destination", PAIRS),
-    ([("a", 3)], "one of the pairs holds something of type int, and names are expected", PAIRS),
-    ([(b"a", "b")], "one of the pairs holds something of type bytes, and names are expected", PAIRS),
-    (
-        {"a": "b"},
-        "the source is of type dict, and a name or several are expected",
-        "for pairs, pass list(pairs.items())",
-    ),
-    (
-        None,
-        "the source is of type NoneType, and a name or several are expected",
-        "pass a str, a Path or a list of them; to write bytes, call haulage.put(url, data)",
-    ),
+NO_PAIRS: list[Any] = [
+    ["a", "b"],
+    [("a", "b", "c")],
+    [["a"]],
+    [("a", 3)],
+    [(b"a", "b")],
+    {"a": "b"},
+    None,
 ]
 
 
-@pytest.mark.parametrize(("given", "cause", "hint"), NO_PAIRS, ids=[str(given) for given, _, _ in NO_PAIRS])
-def test_what_is_no_pair(given: Any, cause: str, hint: str) -> None:
+@pytest.mark.parametrize("given", NO_PAIRS, ids=[str(given) for given in NO_PAIRS])
+def test_what_is_no_pair(given: Any, sentence: Sentence) -> None:
     with pytest.raises(haulage.UsageError) as caught:
         haulage.copy(given)
-    assert (caught.value.cause, caught.value.hint) == (cause, hint)
+    sentence(caught.value)
 
 
 def test_pairs_may_be_lists_as_json_has_them_and_come_one_by_one(tmp_path: Path) -> None:
@@ -106,7 +92,7 @@ def test_pairs_may_be_lists_as_json_has_them_and_come_one_by_one(tmp_path: Path)
     assert [(tmp_path / to).read_bytes() for to in "bcde"] == [b"a"] * 4
 
 
-def test_one_name_where_several_are_given() -> None:
+def test_one_name_where_several_are_given(sentence: Sentence) -> None:
     calls: list[Callable[[Any], object]] = [
         lambda name: haulage.sync(name, "b"),
         lambda name: haulage.verify(name, "b"),
@@ -120,26 +106,26 @@ def test_one_name_where_several_are_given() -> None:
         for wrong in (["a"], b"a", 3):
             with pytest.raises(ArgumentTypeError) as caught:
                 call(wrong)
-            assert caught.value.hint == "pass a str or a Path"
-            assert f"of type {type(wrong).__name__}, and one name is expected" in caught.value.cause
+            sentence(caught.value)
 
 
-def test_a_source_among_several_that_is_no_name() -> None:
+def test_a_source_among_several_that_is_no_name(sentence: Sentence) -> None:
     calls: list[Callable[..., object]] = [haulage.copy, haulage.move, haulage.plan]
     for call in calls:
         with pytest.raises(ArgumentTypeError) as caught:
             call(["a", 3], "b")
-        assert caught.value.cause == "one of the sources is of type int, and names are expected"
+        sentence(caught.value)
 
 
 @pytest.mark.parametrize("option", ["include", "exclude", "files_from", "preserve"])
-def test_an_option_of_several_texts_that_is_none(option: str) -> None:
+def test_an_option_of_several_texts_that_is_none(option: str, sentence: Sentence) -> None:
     calls: list[Callable[..., object]] = [haulage.copy, haulage.sync, haulage.move, haulage.plan]
     for call in calls:
         for wrong in (b"*.nc", 3, ["*.nc", b"*.nc"]):
             with pytest.raises(ArgumentTypeError) as caught:
                 call("a", "b", **{option: wrong})
-            assert (caught.value.object, caught.value.hint) == (option, "pass a str or a list of them")
+            assert caught.value.object == option
+            sentence(caught.value)
 
 
 def test_nothing_is_removed_by_globs_that_are_none() -> None:
@@ -159,7 +145,9 @@ def test_nothing_is_removed_by_globs_that_are_none() -> None:
     assert haulage.remove("mem://no-globs/", recursive=True, include=some).objects == 2
 
 
-def test_globs_may_come_one_by_one_and_not_from_an_iterator_that_was_read(tmp_path: Path) -> None:
+def test_globs_may_come_one_by_one_and_not_from_an_iterator_that_was_read(
+    tmp_path: Path, sentence: Sentence
+) -> None:
     (tmp_path / "from").mkdir()
     for name in ("a.nc", "b.txt", "c.md"):
         (tmp_path / "from" / name).write_bytes(b"x")
@@ -167,7 +155,7 @@ def test_globs_may_come_one_by_one_and_not_from_an_iterator_that_was_read(tmp_pa
     assert haulage.copy(tmp_path / "from", tmp_path / "to", include=globs).objects_done == 2
     with pytest.raises(haulage.UsageError) as caught:
         haulage.copy(tmp_path / "from", tmp_path / "to", include=globs)
-    assert caught.value.cause == "the iterator yields nothing; it may have been read already"
+    sentence(caught.value)
     names = (name for name in ("c.md",))
     assert haulage.copy(tmp_path / "from", tmp_path / "to", files_from=names).objects_done == 1
 
