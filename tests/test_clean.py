@@ -10,6 +10,7 @@ import trees
 from command import Haul
 from conftest import StartEmulator
 from endpoints import Container, Endpoint
+from sentences import Sentence
 
 MIB = 1 << 20
 HOW = ("--json", "--block-size", "256KiB", "--concurrency", "4")
@@ -20,7 +21,9 @@ def stage(container: Container, name: str) -> None:
     container.client.get_blob_client(name).stage_block(base64.b64encode(b"block").decode(), b"left over")
 
 
-def test_clean_removes_blocks_that_never_became_a_blob(haul: Haul, container: Container) -> None:
+def test_clean_removes_blocks_that_never_became_a_blob(
+    haul: Haul, container: Container, sentence: Sentence
+) -> None:
     container.client.upload_blob("data/empty", b"")
     container.client.upload_blob("data/whole", b"whole")
     for name in ("data/a", "data/b/c", "other"):
@@ -39,7 +42,7 @@ def test_clean_removes_blocks_that_never_became_a_blob(haul: Haul, container: Co
     (report,) = haul("clean", container.az("data/"), "--json").events
     assert (report["event"], report["leftovers"], report["failures"]) == ("cleaned", 2, [])
     assert report["size_bytes"] is None
-    assert "would remove 1 leftover of unknown size" in haul("clean", "--dry-run", container.az("")).stderr
+    sentence(haul("clean", "--dry-run", container.az("")).stderr)
     assert haul("clean", container.az("")).stderr.startswith("removed 1 leftover")
     assert "removed 0 leftovers" in haul("clean", container.az("")).stderr
     assert container.contents() == {"data/empty": b"", "data/whole": b"whole"}

@@ -15,6 +15,7 @@ import trees
 from command import Haul
 from endpoints import ACCOUNT, KEY, Endpoint, S3Endpoint
 from haulage.errors import CredentialError, UsageError
+from sentences import Sentence
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def shown(haul: Haul) -> Any:
 
 
 def test_one_command_copies_between_remotes_with_credentials_of_their_own(
-    haul: Haul, config: Path, azurite: Endpoint, versitygw: S3Endpoint
+    haul: Haul, config: Path, azurite: Endpoint, versitygw: S3Endpoint, sentence: Sentence
 ) -> None:
     container, bucket = azurite.container(), versitygw.new_name()
     haul("mb", f"s3://{bucket}", env={**versitygw.env, "HAULAGE_CONFIG": ""})
@@ -77,9 +78,8 @@ def test_one_command_copies_between_remotes_with_credentials_of_their_own(
     assert haul("cat", "short:back/y/a b%20.nc").stdout == b"1"
     assert sorted(container.contents()) == ["back/y/a b%20.nc", "in here/x/a b%20.nc"]
     # One whose secret is missing stops nobody who does without it.
-    hint = "set the variable or the file that it names, or write the secret into a file of mode 600"
     said = haul("ls", "broken:", code=2).stderr
-    assert hint in said
+    sentence(said)
     assert "NO_SUCH_VARIABLE is not set" in said
     remotes = {remote["remote"]: remote for remote in shown(haul)["remotes"]}
     assert remotes["there"]["credential"] == "access key"
@@ -90,7 +90,7 @@ def test_one_command_copies_between_remotes_with_credentials_of_their_own(
 
 
 def test_python_knows_the_remotes(
-    haul: Haul, config: Path, azurite: Endpoint, monkeypatch: pytest.MonkeyPatch
+    haul: Haul, config: Path, azurite: Endpoint, monkeypatch: pytest.MonkeyPatch, sentence: Sentence
 ) -> None:
     container = azurite.container()
     text = f'[remotes.lake]\nurl = "{azurite.url}/{container.name}"\naccount_key = "{KEY}"\n'
@@ -103,8 +103,9 @@ def test_python_knows_the_remotes(
         assert file.read() == b"a"
     # What is written down later holds from then on.
     write(config, 'allowed_endpoints = ["*.institute.example"]\n' + text)
-    with pytest.raises(CredentialError, match="not among the allowed endpoints"):
+    with pytest.raises(CredentialError) as error:
         list(haulage.list("lake:one/"))
+    sentence(error.value)
 
 
 def test_a_flag_goes_before_a_variable_and_that_before_the_file(haul: Haul, config: Path) -> None:
@@ -151,7 +152,9 @@ def test_endpoints_are_shown_without_what_lets_anybody_in(haul: Haul, config: Pa
     assert "(not shown)@h/acc" in haul("config", "show").text
 
 
-def test_an_object_that_a_default_leaves_out_is_not_silently_kept(haul: Haul, config: Path) -> None:
+def test_an_object_that_a_default_leaves_out_is_not_silently_kept(
+    haul: Haul, config: Path, sentence: Sentence
+) -> None:
     with haulage.Emulator() as emulator:
         haul.env["AZURE_STORAGE_CONNECTION_STRING"] = emulator.connection_string
         write(config, '[defaults]\nexclude = ["*.tmp"]\n')
@@ -161,16 +164,14 @@ def test_an_object_that_a_default_leaves_out_is_not_silently_kept(haul: Haul, co
         for words in ([], ["-r"]):
             said = haul("rm", *words, "az://box/d/x.tmp").stderr
             assert "removed 0 objects" in said
-            assert (
-                "what was named stays, because --include or --exclude, or a default of them, leaves it out"
-                in said
-            )
+            assert "--include" in said
+            sentence(said)
         assert haul("ls", "-r", "az://box").text.endswith("d/x.tmp\n")
         haul("rm", "az://box/d/x.tmp", "--exclude", "none")
         haul("ls", "-r", "az://box/d/", code=4)
 
 
-def test_a_script_may_do_without_all_of_them(haul: Haul, config: Path) -> None:
+def test_a_script_may_do_without_all_of_them(haul: Haul, config: Path, sentence: Sentence) -> None:
     (haul.folder / "tree").mkdir()
     (haul.folder / "tree" / "b.tmp").write_bytes(b"x")
     write(config, '[defaults]\nexclude = ["*.tmp"]\n')
@@ -179,7 +180,7 @@ def test_a_script_may_do_without_all_of_them(haul: Haul, config: Path) -> None:
     haul("cp", "tree", "whole", env={"HAULAGE_DEFAULTS": "none"})
     assert (haul.folder / "whole" / "b.tmp").exists()
     said = haul("cp", "tree", "refused", env={"HAULAGE_DEFAULTS": "all"}, code=2)
-    assert said.hints == {"set it to none, to take no options from variables and files, or unset it"}
+    sentence(said.hints)
 
 
 def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config: Path) -> None:
@@ -190,7 +191,9 @@ def test_a_profile_of_the_configuration_is_where_a_job_begins(haul: Haul, config
     haul("cp", "a", "b", "--profile", "office")
 
 
-def test_nothing_goes_to_hosts_that_are_not_allowed(haul: Haul, config: Path, azurite: Endpoint) -> None:
+def test_nothing_goes_to_hosts_that_are_not_allowed(
+    haul: Haul, config: Path, azurite: Endpoint, sentence: Sentence
+) -> None:
     (haul.folder / "a").write_bytes(b"a")
     sas = azurite.sas()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -203,8 +206,7 @@ def test_nothing_goes_to_hosts_that_are_not_allowed(haul: Haul, config: Path, az
             ["ls", "s3://bucket", "--no-sign-request", "--endpoint", f"http://127.0.0.1:{port}"],
         ):
             said = haul(*line, code=3).stderr
-            assert f"not among the allowed endpoints of {config}" in said, line
-            assert "haul config show lists them; add the host there if data may go to it" in said
+            sentence(said)
         listener.settimeout(0.2)
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -217,7 +219,7 @@ def test_nothing_goes_to_hosts_that_are_not_allowed(haul: Haul, config: Path, az
 
 
 def test_a_refusal_of_a_host_comes_first_is_said_once_and_names_it(
-    haul: Haul, config: Path, tmp_path: Path
+    haul: Haul, config: Path, tmp_path: Path, sentence: Sentence
 ) -> None:
     """Without credentials too; and with a connection string, whose host was shown as REDACTED."""
     for name in list(haul.env):
@@ -236,8 +238,8 @@ def test_a_refusal_of_a_host_comes_first_is_said_once_and_names_it(
         ("s3://bucket/tree/", "https://bucket.s3.us-east-1.amazonaws.com"),
     ):
         said = haul("cp", "tree", there, code=3)
-        assert f"{refused} is not among the allowed endpoints of {config}" in said.stderr
-        assert said.hints == {"haul config show lists them; add the host there if data may go to it"}
+        assert refused in said.stderr
+        sentence(said.stderr)
         assert len(said.error_lines) == 1
 
 
@@ -280,60 +282,43 @@ def test_a_remote_that_names_no_place_is_refused(haul: Haul, config: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "hint"),
+    "text",
     [
-        (
-            "x = 1",
-            "a configuration holds allowed_endpoints = [...], [defaults], [remotes.NAME] and [profiles.NAME]",
-        ),
-        ("[defaults]\ncap = 1.5", 'write it as on the command line: cap = "500mbit", exclude = ["*.tmp"]'),
-        ("[defaults]\ncap = 5", "write 5mbit or 5MiB/s"),
-        ("[defaults]\npolite = 7", "write true or false"),
-        ('[defaults]\ncap = ["1mbit", "2mbit"]', "write it without [ ]"),
-        ("[defaults]\ndelete = true", "what may stand there: addressing, bind, block_size"),
-        (
-            '[remotes.az]\nurl = "az://c"',
-            "use two or more lower-case letters, digits, - and _, beginning with a letter, "
-            "and no scheme such as az",
-        ),
-        (
-            '[remotes.xx]\nurl = "ftp://c"',
-            'write url = "az://container/path", "s3://bucket/path" or "https://host/container/path"',
-        ),
-        ('[remotes.xx]\nurl = "s3://b"\naddressing = "x"', "write auto, path or virtual"),
-        (
-            '[remotes.xx]\nurl = "s3://b"\naccess_key_id = "x"',
-            "use profile, or access_key_id and secret_access_key",
-        ),
-        ('[remotes.xx]\nurl = "az://c"\nprofile = "x"', "use account_key, sas_token or connection_string"),
-        ('[remotes.xx]\nurl = "az://c"\nsas_token = "sig=x"', 'add account = "NAME"'),
-        (
-            '[remotes.xx]\nurl = "https://a.example/b/c"\nsas_token = "x"\naccount_key = "x"',
-            "leave one of them",
-        ),
-        (
-            'allowed_endpoints = ["https://a"]',
-            'write "store.example.org", "store.example.org:9000" or "*.example.org", without https://',
-        ),
+        "x = 1",
+        "[defaults]\ncap = 1.5",
+        "[defaults]\ncap = 5",
+        "[defaults]\npolite = 7",
+        '[defaults]\ncap = ["1mbit", "2mbit"]',
+        "[defaults]\ndelete = true",
+        '[remotes.az]\nurl = "az://c"',
+        '[remotes.xx]\nurl = "ftp://c"',
+        '[remotes.xx]\nurl = "s3://b"\naddressing = "x"',
+        '[remotes.xx]\nurl = "s3://b"\naccess_key_id = "x"',
+        '[remotes.xx]\nurl = "az://c"\nprofile = "x"',
+        '[remotes.xx]\nurl = "az://c"\nsas_token = "sig=x"',
+        '[remotes.xx]\nurl = "https://a.example/b/c"\nsas_token = "x"\naccount_key = "x"',
+        'allowed_endpoints = ["https://a"]',
     ],
 )
 def test_a_mistake_in_the_file_is_told_with_what_to_write(
-    haul: Haul, config: Path, text: str, hint: str
+    haul: Haul, config: Path, text: str, sentence: Sentence
 ) -> None:
     write(config, text)
     (haul.folder / "a").write_bytes(b"a")
     result = haul("cp", "a", "b", code=2)
-    assert hint in result.stderr
+    sentence(result.stderr)
     assert str(config) in result.stderr
 
 
-def test_the_file_itself_is_looked_at(haul: Haul, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hint = "HAULAGE_CONFIG names the configuration file; unset it, or name another"
-    assert hint in haul("config", "show", code=4).stderr
+def test_the_file_itself_is_looked_at(
+    haul: Haul, config: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence
+) -> None:
+    sentence(haul("config", "show", code=4).stderr)
     haul("config", "show", env={"HAULAGE_CONFIG": "/dev/null"})
     write(config, '[remotes.xx]\nurl = "az://c"\naccount = "a"\naccount_key = "aHVzaA=="\n', 0o644)
     said = haul("ls", "xx:", code=3).stderr
-    assert f'chmod 600 {config}, or name a variable: account_key = {{ env = "NAME" }}' in said
+    assert "account_key" in said
+    sentence(said)
     write(config, "[defaults]\nconcurrency = 0\n")
     # A program does the same on every machine: defaults are for the command.
     monkeypatch.setenv("HAULAGE_CONFIG", str(config))
@@ -344,25 +329,29 @@ def test_the_file_itself_is_looked_at(haul: Haul, config: Path, monkeypatch: pyt
         haulage.copy(haul.folder / "a", haul.folder / "b")
 
 
-def test_a_folder_in_place_of_the_file_is_told(haul: Haul) -> None:
+def test_a_folder_in_place_of_the_file_is_told(haul: Haul, sentence: Sentence) -> None:
     place = haul.folder / "xdg/haulage/config.toml"
     place.mkdir(parents=True)
     said = haul("ls", "az://c", code=1, env={"XDG_CONFIG_HOME": str(haul.folder / "xdg")}).stderr
-    assert "make it readable for you, or name another in HAULAGE_CONFIG" in said
+    assert "HAULAGE_CONFIG" in said
+    sentence(said)
 
 
-def test_connections_are_made_from_the_address_that_was_named(haul: Haul, emulator: Endpoint) -> None:
+def test_connections_are_made_from_the_address_that_was_named(
+    haul: Haul, emulator: Endpoint, sentence: Sentence
+) -> None:
     container = emulator.container()
     (haul.folder / "a").write_bytes(b"a")
     haul("cp", "a", container.az("a"), "--bind", "127.0.0.9")
-    hint = "ip address shows the addresses of this machine; leave out --bind to let the system choose"
     for address, cause in (("192.0.2.1", "does not have the address"), ("::1", "has no IPv6 address")):
         said = haul("ls", container.az(), "--bind", address, code=2).stderr
         assert cause in said
-        assert hint in said
+        sentence(said)
     said = haul("ls", container.az(), "--bind", "here", code=2).stderr
-    assert "write an address of this machine, such as 10.1.0.7" in said
-    with pytest.raises(UsageError, match="does not have the address"):
+    assert "10.1.0.7" in said
+    sentence(said)
+    with pytest.raises(UsageError) as error:
         haulage.copy(
             haul.folder / "a", f"{emulator.url}/{container.name}/b?{emulator.sas()}", bind="192.0.2.1"
         )
+    sentence(error.value)

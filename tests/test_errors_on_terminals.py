@@ -8,13 +8,14 @@ import pytest
 
 from command import Haul
 from haulage.errors import NotFoundError
+from sentences import Sentence
 
 NAME = "no\x1b]0;title\x07\x1b[2Jsuch"
 
 
-def test_an_error_in_words_is_one_line_of_what_can_be_seen() -> None:
+def test_an_error_in_words_is_one_line_of_what_can_be_seen(sentence: Sentence) -> None:
     error = NotFoundError("stat", NAME, "gone\nfor\udc80 good", "look at \u202eit")
-    assert str(error) == "stat no�]0;title��[2Jsuch: gone for� good (hint: look at �it)"
+    sentence(str(error))
     assert error.object == NAME
 
 

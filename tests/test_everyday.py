@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 import endpoints
 from command import HAUL, Haul, in_own_mounts
 from endpoints import Endpoint
+from sentences import Sentence
 from sides import fill
 
 FULL = "mount -t tmpfs -o size=4k tmpfs full && head -c 4096 /dev/zero > full/file"
@@ -24,7 +26,9 @@ def haul(emulator: Endpoint, tmp_path: Path) -> Haul:
 
 
 @pytest.mark.parametrize("output", ["--receipt", "--record"])
-def test_an_output_that_cannot_be_written_hides_no_failed_copy(haul: Haul, output: str) -> None:
+def test_an_output_that_cannot_be_written_hides_no_failed_copy(
+    haul: Haul, output: str, sentence: Sentence
+) -> None:
     """It said that the copy was done, and nothing of the objects that had failed."""
     (haul.folder / "full").mkdir()
     (haul.folder / "a").write_bytes(b"a")
@@ -32,10 +36,7 @@ def test_an_output_that_cannot_be_written_hides_no_failed_copy(haul: Haul, outpu
     said = haul("cp", "a", "az://no-such-container/a", output, "full/output", code=1, wrap=full)
     assert "no such container" in said.stderr
     assert "failed: 1 object" in said.stderr
-    assert said.hints == {
-        "check the name, or create it with: haul mb az://no-such-container",
-        "free some space there, or name another file",
-    }
+    sentence(said.hints)
 
 
 @pytest.mark.parametrize("output", ["--receipt", "--record"])
@@ -51,7 +52,9 @@ def test_an_output_that_cannot_be_written_is_in_the_summary(
     assert [failure["object"] for failure in ran.summary["failures"]] == ["full/output"]
 
 
-def test_one_pair_that_cannot_be_read_leaves_the_others(haul: Haul, emulator: Endpoint) -> None:
+def test_one_pair_that_cannot_be_read_leaves_the_others(
+    haul: Haul, emulator: Endpoint, sentence: Sentence
+) -> None:
     """One source without permission, or a folder, ended the whole list."""
     container = emulator.container()
     fill(haul.folder / "here", {"a": b"1", "b": b"2"})
@@ -62,8 +65,8 @@ def test_one_pair_that_cannot_be_read_leaves_the_others(haul: Haul, emulator: En
     said = haul("cp", "--pairs", "pairs.csv", code=1)
     assert container.contents() == {"a": b"1"}
     assert "failed: 3 objects" in said.stderr
-    assert "here: this is a folder, a prefix or a container" in said.stderr.replace("here/:", "here:")
-    assert "name each object in the list, or copy the folder by itself: haul cp SRC DST" in said.hints
+    assert re.search(r"here/?: ", said.stderr)
+    sentence(said.hints)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +89,14 @@ def test_pairs_that_cannot_be_meant_are_refused_before_any_is_copied(
 
 
 @pytest.mark.parametrize("verb", ["cp", "mv", "sync"])
-def test_bounds_hold_for_an_object_that_is_named(haul: Haul, emulator: Endpoint, verb: str) -> None:
+def test_bounds_hold_for_an_object_that_is_named(
+    haul: Haul, emulator: Endpoint, verb: str, sentence: Sentence
+) -> None:
     """`haul mv *.nc URL --min-size 1KiB` moved every file that the shell had found."""
     container = emulator.container()
     fill(haul.folder, {"small.nc": b"1", "large.nc": bytes(2000)})
     said = haul(verb, "small.nc", container.az("one"), "--min-size", "1KiB", code=4)
-    assert said.hints == {"allow more sizes and ages"}
+    sentence(said.hints)
     assert not container.contents()
     if verb != "sync":
         haul(verb, "small.nc", "large.nc", container.az("all/"), "--min-size", "1KiB")
@@ -115,25 +120,26 @@ def test_a_pattern_that_begins_with_the_folder_itself_is_refused(
     assert len(container.contents()) == 2
 
 
-def test_a_link_that_is_named_is_not_moved(haul: Haul, emulator: Endpoint) -> None:
+def test_a_link_that_is_named_is_not_moved(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     """It was copied, then the move failed: `copied 1 of 2 objects`."""
     container = emulator.container()
     (haul.folder / "file").write_bytes(b"1")
     (haul.folder / "link").symlink_to("file")
     said = haul("mv", "link", container.az("x"), code=2)
-    assert said.hints == {"move the file that it points to, or copy with haul cp"}
+    sentence(said.hints)
     assert not container.contents()
     haul("cp", "link", container.az("x"))
     assert container.contents() == {"x": b"1"}
 
 
-def test_a_folder_with_links_is_listed_and_counted(haul: Haul) -> None:
+def test_a_folder_with_links_is_listed_and_counted(haul: Haul, sentence: Sentence) -> None:
     """`ls` and `du` ended with 1 wherever a link was, and advised to name it as a source."""
     fill(haul.folder / "here", {"a": b"1"})
     (haul.folder / "here" / "link").symlink_to("a")
     for args in (("ls",), ("ls", "-r"), ("du",)):
         said = haul(*args, "here")
-        assert said.stderr == "warning: here/link: skipped: symbolic links are not followed\n"
+        assert "here/link" in said.stderr
+        sentence(said.stderr)
         assert not haul(*args, "here", "--quiet").stderr
     assert "(hint: name the file itself as a source to copy it)" in haul("plan", "here", "there").text
 
@@ -172,14 +178,14 @@ def test_a_dry_run_refuses_what_the_run_would(haul: Haul, emulator: Endpoint) ->
     assert len(container.contents()) == 2
 
 
-def test_a_list_of_names_says_what_is_not_there(haul: Haul, emulator: Endpoint) -> None:
+def test_a_list_of_names_says_what_is_not_there(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     """The hint was about the list if the container was missing, and to remove SRC if it was a file."""
     (haul.folder / "names").write_text("x\n")
     said = haul("cp", "az://no-such-container/a", "back/", "--files-from", "names", code=4)
-    assert said.hints == {"check the name, or create it with: haul mb az://no-such-container"}
+    sentence(said.hints)
     (haul.folder / "file").write_bytes(b"1")
     said = haul("cp", "file", emulator.container().az(), "--files-from", "names", code=1)
-    assert said.hints == {"this is a file, where a folder is expected; check the path"}
+    sentence(said.hints)
 
 
 def test_a_stream_has_no_dry_run(haul: Haul, emulator: Endpoint) -> None:
@@ -241,20 +247,20 @@ def test_an_excluded_folder_is_not_deleted_for_want_of_stars(haul: Haul, emulato
     assert len(container.contents()) == 3
 
 
-def test_a_report_takes_the_place_of_no_receipt(haul: Haul, emulator: Endpoint) -> None:
+def test_a_report_takes_the_place_of_no_receipt(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     container = emulator.container()
     haul("cp", fill(haul.folder / "here", {"a": b"1"}), container.az(), "--receipt", "receipt")
     kept = (haul.folder / "receipt").read_bytes()
     said = haul("verify", "here", container.az(), "--combined", "receipt", code=2)
-    assert said.hints == {"use another file for the report"}
+    sentence(said.hints)
     assert (haul.folder / "receipt").read_bytes() == kept
 
 
-def test_a_log_inside_what_is_moved_is_refused(haul: Haul, emulator: Endpoint) -> None:
+def test_a_log_inside_what_is_moved_is_refused(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     """The log was moved while it was written."""
     here = fill(haul.folder / "here", {"a": b"1"})
     said = haul("mv", here, emulator.container().az(), "--log", "here/log", code=2)
-    assert said.hints == {"name two places of which neither holds the other"}
+    sentence(said.hints)
     assert (here / "a").exists()
 
 

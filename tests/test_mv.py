@@ -17,6 +17,7 @@ from command import Haul
 from conftest import StartEmulator
 from endpoints import Container, Endpoint
 from gateway import gateway, relay
+from sentences import Sentence
 from sides import STORES, contents, fill, place
 
 
@@ -146,7 +147,7 @@ def test_a_move_that_is_killed_while_files_stand_aside_loses_no_name(
     assert len(contents(haul, container.az("source/"))) == 3
 
 
-def test_what_may_be_one_object_fails(haul: Haul, emulator: Endpoint) -> None:
+def test_what_may_be_one_object_fails(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     """As large and as old as the object, but not what it was made from: it stayed, with exit code 0."""
     container = emulator.container()
     container.client.upload_blob("a", b"old")
@@ -154,11 +155,13 @@ def test_what_may_be_one_object_fails(haul: Haul, emulator: Endpoint) -> None:
     changed = container.client.get_blob_client("a").get_blob_properties().last_modified.timestamp()
     os.utime(here / "a", (changed, changed))
     went = haul("mv", here, container.az(), "--json", code=2)
-    assert went.hints == {"if there are two copies indeed, delete this one yourself"}
+    sentence(went.hints)
     assert trees.contents(here) == {"a": b"new"}
 
 
-def test_an_object_that_is_replaced_as_it_is_deleted_stays(haul: Haul, emulator: Endpoint) -> None:
+def test_an_object_that_is_replaced_as_it_is_deleted_stays(
+    haul: Haul, emulator: Endpoint, sentence: Sentence
+) -> None:
     """Between the look at its version and its deletion lay a round trip."""
     container = emulator.container()
     container.client.upload_blob("f", b"old")
@@ -169,12 +172,14 @@ def test_an_object_that_is_replaced_as_it_is_deleted_stays(haul: Haul, emulator:
 
     with relay(endpoints.by_s3(emulator).url, replace) as url:
         went = haul("mv", f"s3://{container.name}/f", "back/", "--endpoint", url, "--json", code=6)
-    assert went.hints == {"run the same command again"}
+    sentence(went.hints)
     assert container.contents() == {"f": b"newest"}
     assert trees.contents(haul.folder / "back") == {"f": b"old"}
 
 
-def test_a_move_onto_itself_is_refused_and_what_fails_stays(haul: Haul, emulator: Endpoint) -> None:
+def test_a_move_onto_itself_is_refused_and_what_fails_stays(
+    haul: Haul, emulator: Endpoint, sentence: Sentence
+) -> None:
     container = emulator.container()
     folder = fill(haul.folder / "here", {"a": b"1", "b": b"2"})
     for there in (folder / "a", f"{folder}/"):
@@ -183,10 +188,12 @@ def test_a_move_onto_itself_is_refused_and_what_fails_stays(haul: Haul, emulator
     went = haul("mv", "here", "there/", "--json", code=1)
     assert (went.summary["objects_failed"], went.summary["objects_deleted"]) == (1, 1)
     assert trees.contents(folder) == {"a": b"1"}
-    assert haul("mv", "-", container.az("x"), code=2).hints == {"copy it with haul cp"}
+    sentence(haul("mv", "-", container.az("x"), code=2).hints)
 
 
-def test_a_source_that_reads_differently_each_time_stays(haul: Haul, emulator: Endpoint) -> None:
+def test_a_source_that_reads_differently_each_time_stays(
+    haul: Haul, emulator: Endpoint, sentence: Sentence
+) -> None:
     """Without checksums only a second read can prove a copy."""
     container, sas = emulator.container(), emulator.sas()
     # In blocks, so that no checksum of the whole is stored.
@@ -197,7 +204,7 @@ def test_a_source_that_reads_differently_each_time_stays(haul: Haul, emulator: E
         state.flip = 1
         source = f"{url}/{container.name}/a?{sas}"
         went = haul("mv", source, "back/", "--checksum", "none", "--json", code=5)
-        assert went.hints == {"nothing was deleted; run the same command again"}
+        sentence(went.hints)
         assert [blob.name for blob in container.client.list_blobs()] == ["a"]
         haul("mv", source, "back/", "--checksum", "none")
     assert (haul.folder / "back/a").read_bytes() == bytes(100_000)
@@ -218,7 +225,7 @@ def to_careless(careless: Store, tmp_path: Path) -> Haul:
 
 @pytest.mark.parametrize("words", [[], ["--checksum", "none"]], ids=["checked", "unchecked"])
 def test_a_copy_of_which_the_destination_states_nothing_is_read_back(
-    careless: Store, to_careless: Haul, words: list[str]
+    careless: Store, to_careless: Haul, words: list[str], sentence: Sentence
 ) -> None:
     files = {f"{n}": b"the only copy of %d" % n for n in range(5)} | {"empty": b""}
     here = fill(to_careless.folder / "here", files)
@@ -226,7 +233,7 @@ def test_a_copy_of_which_the_destination_states_nothing_is_read_back(
     careless.how = "damages"
     went = to_careless(*line, "--json", code=5)
     assert (went.summary["objects_deleted"], went.summary["objects_failed"]) == (1, 5)
-    assert went.hints == {"nothing was deleted; run the same command again"}
+    sentence(went.hints)
     assert all("and was removed" in failure["cause"] for failure in went.summary["failures"])
     # What is empty cannot be damaged.
     del files["empty"]
@@ -234,8 +241,7 @@ def test_a_copy_of_which_the_destination_states_nothing_is_read_back(
     assert careless.objects.keys() == {"to/empty"}
     careless.how = "clings"
     went = to_careless(*line, "--json", code=5)
-    hint = "the source was not deleted; delete this copy first, then run the same command again"
-    assert went.hints == {hint}
+    sentence(went.hints)
     assert trees.contents(here) == files
     careless.how = "loses"
     assert to_careless(*line, "--json", code=4).summary["objects_deleted"] == 0
@@ -277,26 +283,22 @@ def test_what_is_damaged_on_the_way_to_azure_is_not_moved(haul: Haul, emulator: 
     assert container.contents() == files
 
 
-def test_names_of_a_list_move(haul: Haul, emulator: Endpoint) -> None:
+def test_names_of_a_list_move(haul: Haul, emulator: Endpoint, sentence: Sentence) -> None:
     there = emulator.container()
     here = fill(haul.folder / "here", {"a": b"1", "in/b": b"2", "c": b"3"})
     (haul.folder / "names").write_text("a\nin/b\n")
     haul("mv", here, there.az(), "--files-from", "names")
     assert trees.contents(here) == {"c": b"3"}
     assert there.contents() == {"a": b"1", "in/b": b"2"}
-    assert haul("mv", here, f"{here}/in/", "--files-from", "names", code=2).hints == {
-        "name two places of which neither holds the other"
-    }
+    sentence(haul("mv", here, f"{here}/in/", "--files-from", "names", code=2).hints)
 
 
-def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path) -> None:
+def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path, sentence: Sentence) -> None:
     """They would be deleted with it, and no copy has them."""
     haul, container = Haul(tmp_path, azurite.env, [endpoints.KEY]), azurite.container()
     container.client.upload_blob("a", b"old").create_snapshot()
     container.client.upload_blob("a", b"new", overwrite=True)
     went = haul("mv", container.az(), "back/", "--json", code=1)
-    assert went.hints == {
-        "delete its snapshots, or copy it with haul cp; haul rm deletes a blob with its snapshots"
-    }
+    sentence(went.hints)
     assert [blob.name for blob in container.client.list_blobs(include=["snapshots"])] == ["a", "a"]
     assert (tmp_path / "back/a").read_bytes() == b"new"

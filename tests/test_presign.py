@@ -21,6 +21,7 @@ import haulage
 from command import Haul
 from endpoints import Endpoint, S3Endpoint
 from fake_service import make_certificate
+from sentences import Sentence
 
 ODD = "a b/#?%41+&=ü😀.nc"
 
@@ -144,32 +145,28 @@ def test_a_container_of_azure_has_one_too(azurite: Endpoint, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "hint"),
+    ("args", "code"),
     [
-        (["az://c/a/"], 2, "name an object: az://container/path or s3://bucket/key"),
-        (["s3://b/a/"], 2, "name an object: s3://bucket/key"),
-        (["s3://b"], 2, "name an object: s3://bucket/key"),
-        (["file"], 2, "name an object: az://container/path or s3://bucket/key"),
-        (["az://"], 2, "name a container: az://container; haul ls az:// lists them"),
-        (["s3://"], 2, "name a bucket: s3://bucket; haul ls s3:// lists them"),
-        (["s3://b/a", "--expires", "8d"], 2, "write --expires 7d or less"),
-        (["az://c/a", "--expires", "100ms"], 2, "write --expires 1h"),
-        (["az://c/a", "--expires", "60"], 2, "write 60s or 60m"),
-        (
-            ["s3://b/a", "--no-sign-request"],
-            2,
-            "leave out --no-sign-request; what is open to all needs no signed URL",
-        ),
+        (["az://c/a/"], 2),
+        (["s3://b/a/"], 2),
+        (["s3://b"], 2),
+        (["file"], 2),
+        (["az://"], 2),
+        (["s3://"], 2),
+        (["s3://b/a", "--expires", "8d"], 2),
+        (["az://c/a", "--expires", "100ms"], 2),
+        (["az://c/a", "--expires", "60"], 2),
+        (["s3://b/a", "--no-sign-request"], 2),
     ],
 )
 def test_what_no_url_can_be_signed_for(
-    emulator: Endpoint, tmp_path: Path, args: list[str], code: int, hint: str
+    emulator: Endpoint, tmp_path: Path, args: list[str], code: int, sentence: Sentence
 ) -> None:
     haul = Haul(tmp_path, emulator.env | endpoints.by_s3(emulator).env)
-    assert haul("presign", *args, code=code).hints == {hint}
+    sentence(haul("presign", *args, code=code).hints)
 
 
-def test_a_sas_signs_nothing(emulator: Endpoint, tmp_path: Path) -> None:
+def test_a_sas_signs_nothing(emulator: Endpoint, tmp_path: Path, sentence: Sentence) -> None:
     hint = "use the account's key (AZURE_STORAGE_KEY) or az login instead of the SAS, "
     hint += "or share a URL with this SAS"
     sas, container = emulator.sas(), emulator.container()
@@ -179,7 +176,7 @@ def test_a_sas_signs_nothing(emulator: Endpoint, tmp_path: Path) -> None:
     for env, url in [({}, container.url("a", sas)), (by_variable, container.az("a"))]:
         refused = Haul(tmp_path, env, [signature])("presign", url, code=2)
         assert refused.hints == {hint}
-        assert "the credential is a SAS, and a SAS cannot sign another URL" in refused.stderr
+        sentence(refused.stderr)
 
 
 def test_the_signature_is_nowhere_else(emulator: Endpoint, tmp_path: Path) -> None:

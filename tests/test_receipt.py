@@ -12,6 +12,7 @@ import haulage
 import trees
 from command import Haul
 from endpoints import Container
+from sentences import Sentence
 
 MIB = 1 << 20
 
@@ -116,7 +117,9 @@ def test_a_receipt_of_one_object_and_of_a_download(haul: Haul, container: Contai
     haul("verify", "down.jsonl", "back/", "--deep", code=5)
 
 
-def test_a_receipt_of_a_job_that_failed_in_part_vouches_for_no_more(haul: Haul, container: Container) -> None:
+def test_a_receipt_of_a_job_that_failed_in_part_vouches_for_no_more(
+    haul: Haul, container: Container, sentence: Sentence
+) -> None:
     """Who trusted it deleted the source with what was not in it."""
     for name in ("a", "b"):
         container.client.upload_blob(name, name.encode())
@@ -126,10 +129,8 @@ def test_a_receipt_of_a_job_that_failed_in_part_vouches_for_no_more(haul: Haul, 
     for words in ([], ["--deep"]):
         went = haul("verify", "part.jsonl", "back/", *words, "--json", code=1)
         (failure,) = went.summary["failures"]
-        assert failure["cause"] == "an object of its job failed, and is not in this receipt"
-        assert went.hints == {
-            "run the copy again with --receipt until nothing fails; keep the source until then"
-        }
+        sentence(failure["cause"])
+        sentence(went.hints)
         assert went.summary["objects_done"] == 1
 
 

@@ -16,6 +16,7 @@ import trees
 from command import Haul
 from conftest import StartEmulator
 from endpoints import S3Endpoint
+from sentences import Sentence
 
 MIB = 1 << 20
 
@@ -47,7 +48,7 @@ def rclone(haul: Haul, endpoint: S3Endpoint, *args: str | Path) -> str:
     return ran.stdout
 
 
-def test_every_command_takes_a_bucket(s3: Haul, bucket: str, tree: Path) -> None:
+def test_every_command_takes_a_bucket(s3: Haul, bucket: str, tree: Path, sentence: Sentence) -> None:
     s3("cp", tree, f"{bucket}/run/")
     assert s3("ls", bucket).text.split() == ["folder", "run/"]
     assert s3("cat", f"{bucket}/run/ünïcödé").stdout == (tree / "ünïcödé").read_bytes()
@@ -68,12 +69,12 @@ def test_every_command_takes_a_bucket(s3: Haul, bucket: str, tree: Path) -> None
     s3("rm", "-r", f"{bucket}/run/")
     assert s3("ls", "-r", bucket).text == ""
     s3("rb", bucket)
-    assert s3("ls", bucket, code=4).hints == {f"check the name, or create it with: haul mb {bucket}"}
+    sentence(s3("ls", bucket, code=4).hints)
 
 
-def test_buckets_of_the_account_are_listed(s3: Haul, bucket: str) -> None:
+def test_buckets_of_the_account_are_listed(s3: Haul, bucket: str, sentence: Sentence) -> None:
     assert f"{bucket.removeprefix('s3://')}/" in s3("ls", "s3://").text.split()
-    assert s3("mb", bucket, code=1).hints == {"nothing to do, or choose another name"}
+    sentence(s3("mb", bucket, code=1).hints)
 
 
 def test_a_large_object_is_proven_by_the_service(s3: Haul, bucket: str, tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def _utc(seconds: float) -> str:
 
 @pytest.mark.parametrize("variable", ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"])
 def test_a_variable_names_the_profile(
-    variable: str, s3: Haul, service: S3Endpoint, bucket: str, tmp_path: Path
+    variable: str, s3: Haul, service: S3Endpoint, bucket: str, tmp_path: Path, sentence: Sentence
 ) -> None:
     """The keys of AWS_DEFAULT_PROFILE were not read, and a misspelt name was not said."""
     (tmp_path / "keys").write_text(
@@ -192,8 +193,5 @@ def test_a_variable_names_the_profile(
     there |= {"AWS_ENDPOINT_URL": service.url, "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "keys")}
     assert Haul(tmp_path, there | {variable: "lab"})("ls", bucket).text == ""
     said = Haul(tmp_path, there | {variable: "lib"})("ls", bucket, code=3)
-    assert f"no credential found: the profile lib of {variable} gives no keys" in said.stderr
-    assert said.hints == {
-        f"check {variable}, look for the profile in ~/.aws/config and ~/.aws/credentials, "
-        "or sign in with: aws sso login --profile lib"
-    }
+    sentence(said.stderr)
+    assert said.hints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import trees
 from command import Haul
 from conftest import StartEmulator
 from endpoints import Endpoint
+from sentences import Sentence
 
 MIB = 1 << 20
 HOW = ("--json", "--block-size", "256KiB", "--concurrency", "4")
@@ -45,7 +47,11 @@ def overwrite(file: Path) -> None:
 
 @pytest.mark.parametrize("change", [grow, shrink, replace, overwrite])
 def test_a_file_that_changes_while_it_is_sent_is_not_committed(
-    change: Callable[[Path], None], slow: Endpoint, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+    change: Callable[[Path], None],
+    slow: Endpoint,
+    haul_at: Callable[[Endpoint], Haul],
+    tmp_path: Path,
+    sentence: Sentence,
 ) -> None:
     haul, container = haul_at(slow), slow.container()
     file = trees.random_file(tmp_path / "file.bin", 8 * MIB)
@@ -53,7 +59,9 @@ def test_a_file_that_changes_while_it_is_sent_is_not_committed(
         3, "PutBlock", lambda _: change(file), "cp", file, container.az("file.bin"), *HOW
     )
     assert code == 6, said[-2000:]
-    assert '"hint":"run the same command again when nobody writes to it"' in said
+    (failure,) = json.loads(said.splitlines()[-1])["failures"]
+    assert failure["kind"] == "source_changed"
+    sentence(failure["hint"])
     assert container.contents() == {}
     haul("cp", file, container.az("file.bin"))
     assert container.contents() == {"file.bin": file.read_bytes()}
