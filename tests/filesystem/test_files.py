@@ -19,6 +19,7 @@ import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem import AzureFileSystem
 from haulage.filesystem.files import ReadFile, SeekError
+from sentences import Sentence
 
 CONTENT = random.Random(3).randbytes(5_300_001)
 
@@ -56,15 +57,18 @@ def test_lines_and_text(place: Place) -> None:
 
 @pytest.mark.parametrize("compression", [None, "gzip", "xz"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "utf-8-sig", "utf-8"])
-def test_text_has_its_byte_order_mark(encoding: str, compression: str, counted_places: Counted) -> None:
+def test_text_has_its_byte_order_mark(
+    encoding: str, compression: str, counted_places: Counted, sentence: Sentence
+) -> None:
     """UTF-16 and UTF-32 had none, and could not be read again."""
     place = counted_places.az
     for lines in ([], ["a\n", "ü"]):
         with place.fs.open(place.path("t"), "w", encoding=encoding, compression=compression) as text:
             text.writelines(lines)
             assert not text.seekable()
-            with pytest.raises(SeekError, match="written from beginning to end"):
+            with pytest.raises(SeekError) as error:
                 text.seek(0)
+            sentence(error.value)
         with place.fs.open(place.path("t"), compression=compression) as file:
             assert file.read() == "".join(lines).encode(encoding if lines else "utf-8")
         with place.fs.open(place.path("t"), "r", encoding=encoding, compression=compression) as text:

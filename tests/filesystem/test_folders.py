@@ -14,6 +14,7 @@ import haulage
 from filesystem.places import Counted, Place
 from haulage.errors import UnsupportedError
 from haulage.filesystem.files import BlockCacheError
+from sentences import Sentence
 
 
 def connected(place: Place) -> duckdb.DuckDBPyConnection:
@@ -158,16 +159,13 @@ def test_caches_of_whole_files(place: Place, cache: str, tmp_path: Path) -> None
             assert file.read(3) == b"456"
 
 
-def test_a_cache_of_blocks_is_refused(place: Place, tmp_path: Path) -> None:
+def test_a_cache_of_blocks_is_refused(place: Place, tmp_path: Path, sentence: Sentence) -> None:
     place.fs.pipe(place.path("x"), b"0123456789")
     cached = fsspec.filesystem("blockcache", fs=place.fs, cache_storage=str(tmp_path))
     with pytest.raises(UnsupportedError) as caught:
         cached.open(place.path("x"))
     assert isinstance(caught.value, BlockCacheError)
-    assert caught.value.hint == (
-        "write filecache:: or simplecache::, which keep whole files, or leave it out: blocks are kept in "
-        "memory, up to cache_bytes"
-    )
+    sentence(caught.value)
     # To others the attribute is not there.
     with place.fs.open(place.path("x")) as file:
         assert not hasattr(file, "blocksize")

@@ -12,8 +12,8 @@ from azure.storage.blob import BlobServiceClient
 import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem import HaulageFileSystem
+from sentences import Sentence
 
-RECURSIVE = "pass recursive=True to include everything below it"
 #: An object beside a folder of the same name, and one that is alone.
 NAMES = {"f": b"F", "f/x": b"X", "f/y/z": b"Z", "g": b"G"}
 BELOW = {"f/x": b"X", "f/y/z": b"Z"}
@@ -73,18 +73,18 @@ def test_only_what_is_below_a_prefix_is_removed(
     assert held(both) == without(*removed)
 
 
-def test_a_prefix_is_no_object_to_remove(both: Place) -> None:
+def test_a_prefix_is_no_object_to_remove(both: Place, sentence: Sentence) -> None:
     fs = both.fs
     for refused in (fs.rm, fs.rm_file, fs.delete):
         for name in ("f/", "g/", ""):
             with pytest.raises(haulage.UsageError, match="this is a prefix") as caught:
                 refused(both.path(name))
-            assert caught.value.hint == RECURSIVE
+            sentence(caught.value)
     with pytest.raises(haulage.UsageError, match="this is a prefix"):
         fs.rm(both.path("*/"))
     with pytest.raises(haulage.UsageError, match="this is a container") as caught:
         fs.rm(both.container)
-    assert caught.value.hint == RECURSIVE
+    sentence(caught.value)
     for nothing in ("g/", "n*/"):
         with pytest.raises(FileNotFoundError):
             fs.rm(both.path(nothing), recursive=True)
@@ -119,14 +119,14 @@ def test_what_is_moved_is_what_is_named(
     assert held(both) == left | {f"new{name}": content for name, content in moved.items()}
 
 
-def test_a_move_of_nothing_is_refused(both: Place) -> None:
+def test_a_move_of_nothing_is_refused(both: Place, sentence: Sentence) -> None:
     fs, at = both.fs, both.path
     with pytest.raises(haulage.UsageError, match="this is a prefix") as prefix:
         fs.mv(at("f/"), at("new"))
-    assert prefix.value.hint == RECURSIVE
+    sentence(prefix.value)
     with pytest.raises(haulage.NotFoundError, match="nothing is below") as nothing:
         fs.mv(at("g/"), at("new"), recursive=True)
-    assert nothing.value.hint == "leave out the slash at the end to move the object"
+    sentence(nothing.value)
     # With a target for each source, the folder was removed, and nothing of it copied.
     moves: list[tuple[Any, Any, bool]] = [
         ([at("g"), at("f/y")], [at("h"), at("new")], True),
@@ -136,11 +136,11 @@ def test_a_move_of_nothing_is_refused(both: Place) -> None:
     for sources, targets, recursive in moves:
         with pytest.raises(haulage.UsageError, match="this is a folder") as folder:
             fs.mv(sources, targets, recursive=recursive)
-        assert folder.value.hint == "move a folder by itself, with recursive=True"
+        sentence(folder.value)
     assert held(both) == NAMES
 
 
-def test_no_source_is_written_over(both: Place) -> None:
+def test_no_source_is_written_over(both: Place, sentence: Sentence) -> None:
     """What had been copied over another source was removed with it."""
     fs, at = both.fs, both.path
     fs.pipe(at("f/f/x"), b"deeper")
@@ -151,9 +151,9 @@ def test_no_source_is_written_over(both: Place) -> None:
         lambda: fs.cp([at("g"), at("f")], [at("f"), at("h")]),
     ]
     for call in calls:
-        with pytest.raises(haulage.UsageError, match="which is itself a source") as caught:
+        with pytest.raises(haulage.UsageError) as caught:
             call()
-        assert caught.value.hint == "copy to a folder that holds none of the sources"
+        sentence(caught.value)
     assert held(both) == before
 
 
@@ -202,7 +202,7 @@ def test_a_copy_of_a_prefix_leaves_the_object_out(
     assert sorted(path.name for path in (tmp_path / "below").iterdir()) == ["x", "y"]
 
 
-def test_what_ends_in_a_slash_is_not_written(both: Place, tmp_path: Path) -> None:
+def test_what_ends_in_a_slash_is_not_written(both: Place, tmp_path: Path, sentence: Sentence) -> None:
     """It was written to the object whose name has no slash."""
     fs, name = both.fs, both.path("f/")
     (tmp_path / "file").write_bytes(b"new")
@@ -217,5 +217,5 @@ def test_what_ends_in_a_slash_is_not_written(both: Place, tmp_path: Path) -> Non
     for call in calls:
         with pytest.raises(haulage.UsageError, match="this is a prefix") as caught:
             call()
-        assert caught.value.hint == "leave out the slash at the end, or write a name after it"
+        sentence(caught.value)
     assert held(both) == NAMES

@@ -12,9 +12,7 @@ from azure.storage.blob import BlobServiceClient
 import haulage
 from filesystem.places import Counted, Place
 from haulage.filesystem.targets import LocalTargets, refuse_links
-
-SAME = "copy the sources to different folders"
-LINK = "replace the link with a folder, or use its target"
+from sentences import Sentence
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -22,20 +20,22 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-def test_two_objects_with_one_file_are_refused(counted_places: Counted, tmp_path: Path) -> None:
+def test_two_objects_with_one_file_are_refused(
+    counted_places: Counted, tmp_path: Path, sentence: Sentence
+) -> None:
     """One of the two was lost, and nothing said so."""
     place = counted_places.az
     fs = place.fs
     fs.pipe({place.path("a/b"): b"ONE", place.path("a//b"): b"TWO"})
     with pytest.raises(haulage.UsageError, match="another source goes to") as caught:
         fs.get(place.path("a"), str(tmp_path / "out"), recursive=True)
-    assert caught.value.hint == SAME
+    sentence(caught.value)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("kind", ["az", "s3"])
 def test_an_object_with_the_name_of_a_folder_is_refused(
-    kind: str, counted_places: Counted, tmp_path: Path
+    kind: str, counted_places: Counted, tmp_path: Path, sentence: Sentence
 ) -> None:
     """The object was left out, and nothing said so."""
     place: Place = getattr(counted_places, kind)
@@ -43,9 +43,9 @@ def test_an_object_with_the_name_of_a_folder_is_refused(
     fs.pipe({place.path("z/f"): b"FILE", place.path("z/f/g"): b"G", place.path("z/h"): b"H"})
     for how in ({}, {"maxdepth": 2}):
         for source in ("z/", "z", "z/*"):
-            with pytest.raises(haulage.UnsupportedError, match="need a folder of the same name") as caught:
+            with pytest.raises(haulage.UnsupportedError) as caught:
                 fs.get(place.path(source), f"{tmp_path}/out/", recursive=True, **how)
-            assert caught.value.hint == "copy it by itself, to another name"
+            sentence(caught.value)
             assert not (tmp_path / "out").exists()
     fs.get(place.path("z/f"), f"{tmp_path}/alone", recursive=False)
     fs.get(place.path("z/f/"), f"{tmp_path}/below", recursive=True)
@@ -60,7 +60,9 @@ def test_an_object_with_the_name_of_a_folder_is_refused(
         fs.get_file(place.path("z/h"), f"{tmp_path}/folder")
 
 
-def test_nothing_is_written_through_a_link_below_the_destination(place: Place, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link_below_the_destination(
+    place: Place, tmp_path: Path, sentence: Sentence
+) -> None:
     """It was written where the link points."""
     fs = place.fs
     fs.pipe({place.path("l/sub/f"): b"X", place.path("l/f"): b"Y"})
@@ -70,9 +72,9 @@ def test_nothing_is_written_through_a_link_below_the_destination(place: Place, t
     for source, how in (("l/", {"recursive": True}), ("l/**", {}), ("l", {"recursive": True, "maxdepth": 2})):
         (tmp_path / "out/l").unlink(missing_ok=True)
         (tmp_path / "out/l").symlink_to("../outside")
-        with pytest.raises(haulage.UnsupportedError, match="a symbolic link is in the way") as caught:
+        with pytest.raises(haulage.UnsupportedError) as caught:
             fs.get(place.path(source), f"{tmp_path}/out/", **how)
-        assert caught.value.hint == LINK
+        sentence(caught.value)
         assert files_of(tmp_path / "outside") == files_of(tmp_path / "out") == {}
     # The destination itself may be one: it was named.
     fs.get(place.path("l/sub/"), f"{tmp_path}/out/sub", recursive=True)
@@ -97,7 +99,9 @@ def test_folders_without_objects_are_made(counted_places: Counted, tmp_path: Pat
 
 
 @pytest.mark.parametrize("how", ["names", "folder"])
-def test_a_target_that_is_named_twice_is_refused(how: str, place: Place, tmp_path: Path) -> None:
+def test_a_target_that_is_named_twice_is_refused(
+    how: str, place: Place, tmp_path: Path, sentence: Sentence
+) -> None:
     """Which of the two was kept was a matter of luck."""
     fs = place.fs
     sources = [place.path("q/x"), place.path("r/x")]
@@ -118,7 +122,7 @@ def test_a_target_that_is_named_twice_is_refused(how: str, place: Place, tmp_pat
     for call in calls:
         with pytest.raises(haulage.UsageError, match="another source goes to") as caught:
             call()
-        assert caught.value.hint == SAME
+        sentence(caught.value)
     assert not fs.exists(place.path("t"))
     assert not (tmp_path / "t").exists()
 
@@ -131,10 +135,10 @@ def test_one_target_by_two_names_is_noticed(tmp_path: Path) -> None:
     assert place("/a") == "/a"
 
 
-def test_a_target_outside_of_the_destination_is_refused(tmp_path: Path) -> None:
+def test_a_target_outside_of_the_destination_is_refused(tmp_path: Path, sentence: Sentence) -> None:
     with pytest.raises(haulage.UsageError, match="outside of the destination") as caught:
         refuse_links(str(tmp_path / "out"), [f"{tmp_path}/out/../b"])
-    assert caught.value.hint == "rename the source, or copy it by itself"
+    sentence(caught.value)
     refuse_links("/", ["/a"])
 
 
@@ -149,7 +153,7 @@ def test_errors_of_a_copy_are_ignored_as_before(place: Place) -> None:
 
 
 def test_lists_of_names_are_paired_and_of_one_length(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence
 ) -> None:
     """Relative targets were not found, and of lists of two lengths the rest was left out without a word."""
     fs = place.fs
@@ -165,7 +169,7 @@ def test_lists_of_names_are_paired_and_of_one_length(
     for call in calls:
         with pytest.raises(haulage.UsageError, match=r"\d sources?, \d targets?") as caught:
             call()
-        assert caught.value.hint == "give each source a target, or one folder for all"
+        sentence(caught.value)
     assert not fs.exists(place.path("b"))
     assert not (tmp_path / "three").exists()
 

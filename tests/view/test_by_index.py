@@ -12,6 +12,7 @@ import xarray as xr
 
 from haulage.view.cf.times import dates
 from haulage.view.joining.fitting import in_units
+from sentences import Sentence
 from view.paging import Seen
 from view.viewing import Viewer, viewing
 
@@ -54,7 +55,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
         yield running
 
 
-def test_dimensions_without_a_place_are_drawn_by_index(viewer: Viewer) -> None:
+def test_dimensions_without_a_place_are_drawn_by_index(viewer: Viewer, sentence: Sentence) -> None:
     said = {one["path"]: one for one in viewer.file("plain.nc")["variables"]}
     roles = {
         path: [(axis["dim"], axis["role"]) for axis in one["axes"]]
@@ -72,7 +73,7 @@ def test_dimensions_without_a_place_are_drawn_by_index(viewer: Viewer) -> None:
     }
     assert all(said[path]["drawn"] for path in roles)
     assert said["plane"]["grid"] == said["stack"]["grid"] == said["empty"]["grid"]
-    assert said["line"]["why_not"] == "it has one dimension: shown as a line"
+    sentence(said["line"]["why_not"])
     head, corners = viewer.get("/api/grid", name="plain.nc", grid=said["plane"]["grid"]).framed
     assert (head["kind"], head["ny"], head["nx"], head["wrap"]) == ("index", 40, 70, False)
     lon, lat = corners.reshape(2, 41, 71)

@@ -14,6 +14,7 @@ import pytest
 
 from command import HAUL, clean_environment
 from endpoints import Container
+from sentences import Sentence
 from view import odd_files
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -95,21 +96,21 @@ def test_no_secret_is_shown(blobs: Container, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code"),
     [
-        (["view"], 2, "haul: parse URL: missing (hint: haul view --help shows examples)"),
-        (["view", "--port", "99999", "x"], 2, "99999"),
-        (["view", "--frobnicate"], 2, "haul view --help shows examples"),
-        (["index"], 2, "haul: parse URL: missing (hint: haul index --help shows examples)"),
-        (["index", "/not/there"], 4, "hint"),
+        (["view"], 2),
+        (["view", "--port", "99999", "x"], 2),
+        (["view", "--frobnicate"], 2),
+        (["index"], 2),
+        (["index", "/not/there"], 4),
     ],
 )
-def test_wrong_arguments(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:
+def test_wrong_arguments(arguments: list[str], code: int, tmp_path: Path, sentence: Sentence) -> None:
     run = subprocess.run(
         [HAUL, *arguments], capture_output=True, text=True, env=clean_environment(tmp_path), check=False
     )
     assert run.returncode == code, run.stderr
-    assert says in run.stderr
+    sentence(run.stderr)
     assert "Traceback" not in run.stderr
 
 

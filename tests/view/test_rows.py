@@ -28,6 +28,7 @@ from haulage.view.reading.place import Place
 from haulage.view.rows.gridding import gridded
 from haulage.view.rows.place import TablePlace
 from haulage.view.serve.serving import Server
+from sentences import Sentence
 from view.paging import Seen, fragment
 from view.viewing import Viewer
 
@@ -209,34 +210,26 @@ def test_parquet_files_in_a_folder(tmp_path: Path) -> None:
         assert found["wet"]["drawn"]
 
 
-LOOK = "name them lat and lon, or look at it with haul table serve"
-
-
 @pytest.mark.parametrize(
-    ("url", "filter", "says", "hint"),
+    ("url", "filter"),
     [
-        ("az-table://notes", None, "no columns of latitude and longitude; it has", LOOK),
-        (
-            "az-table://stations",
-            "elevation gt 9000",
-            "it has no rows",
-            "leave --filter out, or check the table",
-        ),
-        ("az-table://nothing", None, "", ""),
+        ("az-table://notes", None),
+        ("az-table://stations", "elevation gt 9000"),
+        ("az-table://nothing", None),
     ],
 )
 @pytest.mark.usefixtures("reached")
-def test_what_cannot_be_drawn_says_why(url: str, filter: str | None, says: str, hint: str) -> None:
+def test_what_cannot_be_drawn_says_why(url: str, filter: str | None, sentence: Sentence) -> None:
     with viewing_rows(TablePlace(url, {}), filter) as viewer:
         answer = viewer.get("/api/file", name=url.rpartition("/")[2])
         assert answer.status in (404, 422)
-        assert says in answer.error["message"]
-        assert hint in answer.error["hint"]
+        sentence(answer.error["message"])
+        sentence(answer.error["hint"])
         other = viewer.get("/api/file", name="other")
         assert (other.status, other.error["hint"]) == (404, "choose the table")
 
 
-def test_hints_of_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_hints_of_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sentence: Sentence) -> None:
     from haulage.errors import UnsupportedError
     from haulage.view.rows import gridding, opening
 
@@ -247,11 +240,11 @@ def test_hints_of_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(gridding, "_MOST_VALUES", 2)
     with pytest.raises(UnsupportedError) as caught:
         gridded("t", {"lat": np.arange(3.0), "lon": np.arange(3.0)}, 3)
-    assert caught.value.hint == "choose some of them with --filter"
+    sentence(caught.value)
     pq.write_table(pa.table({"lat": [1.0, 2]}), tmp_path / "a.parquet")
     with pytest.raises(UnsupportedError) as caught:
         columns(str(tmp_path / "a.parquet"), {}, None, 1)
-    assert caught.value.hint == "choose some of them with --filter"
+    sentence(caught.value)
     place = Place(str(tmp_path), {})
 
     def missing(url: str, options: Any, filter: str | None, most_rows: int) -> Any:  # noqa: ARG001

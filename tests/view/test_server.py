@@ -16,6 +16,7 @@ import endpoints
 import haulage
 from endpoints import Container
 from haulage.view.reading import place
+from sentences import Sentence
 from view import odd_files
 from view.viewing import Viewer, samples, viewing
 
@@ -126,7 +127,7 @@ def test_the_lines_of_xarray_give_the_same(viewer: Viewer) -> None:
     assert np.array_equal(names["values"].to_numpy().ravel().astype("f4"), values)
 
 
-def test_a_difference_needs_one_grid(viewer: Viewer) -> None:
+def test_a_difference_needs_one_grid(viewer: Viewer, sentence: Sentence) -> None:
     asked = {"name": "model.nc", "var": "packed", "index": "time:1"}
     head, values = viewer.get(
         "/api/difference", **asked, name2="old.nc", var2="packed", index2="time:1"
@@ -137,7 +138,7 @@ def test_a_difference_needs_one_grid(viewer: Viewer) -> None:
         one = {"name": "A1B_north_america.nc", "var": "air_temperature"}
         refused = other.get("/api/difference", **one, name2="ostia_monthly.nc", var2="surface_temperature")
     assert refused.status == 400
-    assert "choose two on the same grid" in refused.error["hint"]
+    sentence(refused.error["hint"])
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_a_reload_shows_what_has_replaced_a_file(tmp_path: Path, monkeypatch: py
         assert viewer.get("/api/file", name="a.nc").status == 404
 
 
-def test_a_blob_that_is_replaced_is_a_conflict(blobs: Container) -> None:
+def test_a_blob_that_is_replaced_is_a_conflict(blobs: Container, sentence: Sentence) -> None:
     rng = np.random.default_rng(1)
     old, new = (_large(rng.random((40, 200, 300)).astype("f4")) for _ in range(2))
     haulage.put(blobs.az("a.nc"), old)
@@ -268,8 +269,8 @@ def test_a_blob_that_is_replaced_is_a_conflict(blobs: Container) -> None:
         haulage.put(blobs.az("a.nc"), new)
         answer = viewer.get("/api/slab", index="time:30", **asked)
         assert answer.status == 409
-        assert "replaced while it was viewed" in answer.error["message"]
-        assert answer.error["hint"] == "reload the page to see the new version"
+        sentence(answer.error["message"])
+        sentence(answer.error["hint"])
         blobs.client.delete_blob("a.nc")
 
 

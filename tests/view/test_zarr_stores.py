@@ -21,6 +21,7 @@ from haulage.filesystem import AzureFileSystem, zarr_store
 from haulage.view.reading import place
 from haulage.view.reading.beside import Beside
 from haulage.view.reading.place import Place
+from sentences import Sentence
 from view.paging import Seen, field, fragment, write_world
 from view.viewing import Viewer, viewing, viewing_place
 
@@ -158,22 +159,20 @@ def test_many_chunks_are_asked_for_at_once(blobs: Container, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "says", "hint"),
+    ("change", "hint"),
     [
-        ("not json", "it is not JSON", "write the store again, with zarr-python or xarray"),
-        (
-            {"node_type": "group", "consolidated_metadata": {"metadata": {"a": {}}}},
-            "not what Zarr says",
-            "write",
-        ),
-        ("../out", "not what Zarr says", "write the store again, with zarr-python or xarray"),
-        ("codec", "an unsupported codec: jpeg", "write it again with zstd"),
-        ("damaged", "its bytes are damaged", "copy the store again from an intact original"),
-        ("large", "its chunks are too large", "write it again with smaller chunks, with xarray"),
-        ("turn", "its values use an unsupported codec: nonsense", "write it again without it"),
+        ("not json", "write the store again, with zarr-python or xarray"),
+        ({"node_type": "group", "consolidated_metadata": {"metadata": {"a": {}}}}, "write"),
+        ("../out", "write the store again, with zarr-python or xarray"),
+        ("codec", "write it again with zstd"),
+        ("damaged", "copy the store again from an intact original"),
+        ("large", "write it again with smaller chunks, with xarray"),
+        ("turn", "write it again without it"),
     ],
 )
-def test_a_broken_store_says_what_is_wrong(change: Any, says: str, hint: str, tmp_path: Path) -> None:
+def test_a_broken_store_says_what_is_wrong(
+    change: Any, hint: str, tmp_path: Path, sentence: Sentence
+) -> None:
     world(tmp_path / "w.zarr")
     root = tmp_path / "w.zarr/zarr.json"
     node = json.loads(root.read_text())
@@ -199,7 +198,7 @@ def test_a_broken_store_says_what_is_wrong(change: Any, says: str, hint: str, tm
         if answer.status == 200:
             answer = viewer.get("/api/slab", name=name, var="ta")
         assert answer.status == 422, answer.body
-        assert says in answer.error["message"]
+        sentence(answer.error["message"])
         assert answer.error["hint"].startswith(hint)
         assert viewer.get("/api/info").status == 200
 

@@ -111,28 +111,6 @@ def test_json_is_what_is_shown(haul: Haul, folder: InFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
-    [
-        ((), 2, "exactly one log, file or record is needed"),
-        (("a", "--record", "b"), 2, "exactly one log, file or record is needed"),
-        (("--record", "none.parquet"), 4, "no such file"),
-        (("none", "--once"), 4, "no such folder"),
-        (("none.jsonl", "--once"), 4, "no such file"),
-        (("x.py", "--once"), 2, "its lines are not events"),
-        (("ftp://host/log", "--once"), 2, "ftp"),
-        ((".", "--job", "seven"), 2, "not the name of a job"),
-        ((".", "--once", "--csv", "/none/rows.csv"), 1, "write /none/rows.csv"),
-        ((".", "--port", "99999"), 2, "--port"),
-    ],
-)
-def test_what_is_wrong_is_said(haul: Haul, args: tuple[str, ...], code: int, said: str) -> None:
-    (haul.folder / "x.py").write_text("import os\n" * 3)
-    ran = haul("watch", *args, code=code)
-    (line,) = ran.error_lines
-    assert said in line
-
-
-@pytest.mark.parametrize(
     ("args", "code"),
     [
         (("NAME", "--once"), 4),

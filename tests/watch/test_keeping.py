@@ -10,9 +10,9 @@ import pytest
 
 from command import Haul
 from haulage.watch.rows import ROWS
+from sentences import Sentence
 from watch.writing import InFolder, Writer
 
-ANOTHER = "name another file for the rows"
 EVENTS = '{"job":"0123456789abcdef","event":"failed"}\n'
 
 
@@ -49,40 +49,42 @@ def _table(path: Path) -> None:
     ids=["csv", "hdf5", "events", "parquet"],
 )
 def test_a_file_of_something_else_is_kept(
-    option: str, make: Callable[[Path], object], haul: Haul, log: InFolder, tmp_path: Path
+    option: str, make: Callable[[Path], object], haul: Haul, log: InFolder, tmp_path: Path, sentence: Sentence
 ) -> None:
     """It was overwritten, and nothing was said."""
     path = tmp_path / "mine"
     make(path)
     before = path.read_bytes()
     said = haul("watch", log.root, "--once", option, path, code=2)
-    assert f"write {path}: what is there is not a file of rows" in said.stderr
-    assert said.hints == {ANOTHER}
+    sentence(said.stderr)
+    assert said.hints
     assert path.read_bytes() == before
 
 
-def test_what_is_beside_a_parquet_file_is_kept(haul: Haul, log: InFolder, tmp_path: Path) -> None:
+def test_what_is_beside_a_parquet_file_is_kept(
+    haul: Haul, log: InFolder, tmp_path: Path, sentence: Sentence
+) -> None:
     (tmp_path / f"rows.parquet{ROWS}").write_text("mine")
-    assert haul("watch", log.root, "--once", "--parquet", "rows.parquet", code=2).hints == {ANOTHER}
+    sentence(haul("watch", log.root, "--once", "--parquet", "rows.parquet", code=2).hints)
     assert (tmp_path / f"rows.parquet{ROWS}").read_text() == "mine"
     assert not (tmp_path / "rows.parquet").exists()
 
 
-def test_what_is_read_is_kept(haul: Haul, log: InFolder, tmp_path: Path) -> None:
+def test_what_is_read_is_kept(haul: Haul, log: InFolder, tmp_path: Path, sentence: Sentence) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
     (tmp_path / "link").symlink_to("events.jsonl")
     os.link(tmp_path / "events.jsonl", tmp_path / "second")
     for name in ("events.jsonl", "./events.jsonl", "link", "second"):
         for option in ("--csv", "--parquet"):
             said = haul("watch", "events.jsonl", option, name, code=2)
-            assert "this is what is read" in said.stderr
-            assert said.hints == {ANOTHER}
+            sentence(said.stderr)
+            assert said.hints
     assert (tmp_path / "events.jsonl").read_text() == EVENTS
     (file,) = [path for path in Path(log.root).rglob("*") if path.is_file()]
     before = file.read_bytes()
     for path in (file, file.parent / "rows.csv"):
         said = haul("watch", log.root, "--once", "--csv", path, code=2)
-        assert "this is within the log that is read" in said.stderr
+        sentence(said.stderr)
     assert file.read_bytes() == before
     assert [*file.parent.iterdir()] == [file]
 

@@ -20,6 +20,7 @@ from command import Haul
 from endpoints import ACCOUNT, KEY, free_port
 from haulage.errors import HaulageError
 from haulage.watch.queues.account import is_queue, opened
+from sentences import Sentence
 from watch.queueing import Queues
 
 ENV = "AZURE_STORAGE_"
@@ -82,39 +83,26 @@ def test_what_names_a_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "name", "environment", "hint"),
+    ("code", "name", "environment"),
     [
-        ("usage", "No_Queue", {}, "queue names have 3 to 63 lower-case letters, digits and hyphens"),
-        (
-            "usage",
-            "https://a.queue.core.windows.net/No",
-            {},
-            "queue names have 3 to 63 lower-case letters, digits and hyphens",
-        ),
-        ("usage", "http://host/a/jobs?sig=s", {}, "write https://, or allow it with --insecure-http"),
-        (
-            "permission",
-            "https://a.queue.core.windows.net/jobs",
-            {},
-            "set AZURE_STORAGE_KEY or AZURE_STORAGE_CONNECTION_STRING, or name the queue by a URL with a SAS",
-        ),
+        ("usage", "No_Queue", {}),
+        ("usage", "https://a.queue.core.windows.net/No", {}),
+        ("usage", "http://host/a/jobs?sig=s", {}),
+        ("permission", "https://a.queue.core.windows.net/jobs", {}),
         (
             "usage",
             "jobs",
             {"CONNECTION_STRING": f"AccountName=a;AccountKey={KEY};BlobEndpoint=http://127.0.0.1:9/a"},
-            "add QueueEndpoint=URL to the connection string, or name the queue by its URL",
         ),
-        (
-            "usage",
-            "jobs",
-            {},
-            "set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name the queue by its URL",
-        ),
+        ("usage", "jobs", {}),
     ],
 )
-def test_what_is_wrong_has_a_hint(code: str, name: str, environment: dict[str, str], hint: str) -> None:
+def test_what_is_wrong_has_a_hint(
+    code: str, name: str, environment: dict[str, str], sentence: Sentence
+) -> None:
     error = refused(name, {f"{ENV}{one}": value for one, value in environment.items()})
-    assert (error.code, error.hint) == (code, hint)
+    assert error.code == code
+    sentence(error.hint)
     assert "sig=" not in str(error)
 
 
@@ -147,11 +135,11 @@ def test_a_source_that_is_no_address_is_said(tmp_path: Path) -> None:
     Haul(tmp_path)("watch", "--queue", "https://[bad/bell", "--once", code=2)
 
 
-def test_a_key_that_is_none_is_no_outage() -> None:
+def test_a_key_that_is_none_is_no_outage(sentence: Sentence) -> None:
     given = "AccountName=a;AccountKey=notbase64!;QueueEndpoint=http://127.0.0.1:9/a"
     error = refused("jobs", {f"{ENV}CONNECTION_STRING": given})
     assert (error.code, error.exit_code) == ("permission", 3)
-    assert error.hint == "check the key, or what the SAS allows and until when"
+    sentence(error.hint)
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,18 +160,16 @@ def test_the_face_of_workers_imports_none_of_it() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_a_queue_that_is_not_there_and_a_service_that_is_away(queues: Queues) -> None:
+def test_a_queue_that_is_not_there_and_a_service_that_is_away(queues: Queues, sentence: Sentence) -> None:
     error = refused("none", queues.env)
-    assert (error.code, error.hint) == (
-        "not_found",
-        "create the queue first: az storage queue create --name none",
-    )
+    assert error.code == "not_found"
+    sentence(error.hint)
     away = f"AccountName=a;AccountKey={KEY};QueueEndpoint=http://127.0.0.1:{free_port()}/a"
     error = refused("jobs", {f"{ENV}CONNECTION_STRING": away})
     assert (error.code, error.hint) == ("connection", "is the service running?")
 
 
-def test_a_signature_opens_a_queue_and_an_old_one_does_not(queues: Queues) -> None:
+def test_a_signature_opens_a_queue_and_an_old_one_does_not(queues: Queues, sentence: Sentence) -> None:
     name = queues.queue().queue_name
     for lasts, code in ((1, ""), (-1, "permission")):
         now = datetime.now(UTC)
@@ -200,7 +186,8 @@ def test_a_signature_opens_a_queue_and_an_old_one_does_not(queues: Queues) -> No
             assert count(url, {}) == 0
             continue
         error = refused(url)
-        assert (error.code, error.hint) == (code, "check the key, or what the SAS allows and until when")
+        assert error.code == code
+        sentence(error.hint)
         assert "sig=" not in str(error)
 
 

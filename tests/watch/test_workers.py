@@ -19,6 +19,7 @@ import haulage.watch
 from command import clean_environment
 from haulage import _engine
 from haulage.errors import ArgumentTypeError, LocalIOError, UsageError
+from sentences import Sentence
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_a_handler_by_itself(log: Path, spool: str, logger: logging.Logger) -> N
 
 @pytest.mark.parametrize(("level", "kind"), [("NOSUCH", UsageError), (None, ArgumentTypeError)])
 def test_a_level_that_there_is_not_opens_no_log(
-    log: Path, spool: str, level: Any, kind: type[UsageError]
+    log: Path, spool: str, level: Any, kind: type[UsageError], sentence: Sentence
 ) -> None:
     """The log was opened first, and nobody closed it."""
     calls: list[Callable[..., Any]] = [
@@ -200,7 +201,7 @@ def test_a_level_that_there_is_not_opens_no_log(
         with pytest.raises(kind) as caught:
             call(str(log), spool=spool, level=level)
         assert isinstance(caught.value, ValueError)
-        assert caught.value.hint == 'write a number, or a name such as "INFO" or "WARNING"'
+        sentence(caught.value)
     assert not log.exists()
     assert not Path(spool).exists()
 
