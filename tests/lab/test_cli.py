@@ -26,6 +26,7 @@ from haulage.lab.progress import Show
 from haulage.lab.runner import RunProgress
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, NODE_COLUMNS, TRANSFER_COLUMNS
 from lab.in_process import InProcess
+from sentences import Sentence
 
 PLAN = """
 name = "tiny"
@@ -45,11 +46,6 @@ concurrency = 4
 size = "300KB"
 """
 
-TARGETS = (
-    "write emulated:wan, emulated:rtt=20ms,total=1gbit, packets:rtt=20ms,total=1gbit, or"
-    " https://HOST/CONTAINER/PREFIX?SAS"
-)
-
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
@@ -59,20 +55,20 @@ def plan(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options",
     [
-        (["--to", "emulated:nonsense"], "'nonsense' is not name=value"),
-        (["--to", "emulated:wan", "--set", "faults=bsy=5%"], "no fault is called 'bsy'"),
-        (["--to", "emulated:nonsense", "--estimate"], "'nonsense' is not name=value"),
+        ["--to", "emulated:nonsense"],
+        ["--to", "emulated:wan", "--set", "faults=bsy=5%"],
+        ["--to", "emulated:nonsense", "--estimate"],
     ],
 )
 def test_a_bad_link_is_said_before_anything_is_made(
-    options: list[str], said: str, in_process: InProcess, plan: Path, tmp_path: Path
+    options: list[str], in_process: InProcess, plan: Path, tmp_path: Path, sentence: Sentence
 ) -> None:
     """It was said after the files were made, and a run was left behind."""
     ran = in_process("lab", "run", plan, *options, code=2)
     assert ran.stderr.startswith("haul: parse ")
-    assert said in ran.stderr
+    sentence(ran.stderr)
     assert "(hint: write " in ran.stderr
     assert ran.text == ""
     assert not (tmp_path / "runs").exists()
@@ -203,31 +199,33 @@ def test_estimate_runs_nothing(in_process: InProcess, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code"),
     [
-        (["run"], 2, ", or a file)"),
-        (["run", "nothing"], 4, "; or name a TOML file)"),
-        (["run", "concurency"], 4, "(hint: did you mean 'concurrency'?)"),
-        (["run", "block-upload", "--set", "replicats=1"], 2, "hint: did you mean 'replicates'?"),
-        (["run", "block-upload", "--set", "replicates"], 2, "hint: write --set KEY=VALUE"),
-        (["run", "block-upload", "--set", "idle=100"], 2, "hint: write 100s or 100m"),
-        (["run", "block-upload", "--to", "somewhere"], 2, TARGETS),
-        (["run", "block-upload", "--to", "emulated:rtt=60"], 2, "hint: write 60ms"),
-        (["run", "--bogus"], 2, "hint: haul lab run --help shows examples"),
-        (["bogus"], 2, "hint: haul lab --help lists the commands"),
-        (["report", "nothing"], 4, "hint: name the folder of a run"),
-        (["verify", "nothing"], 4, "hint: name the folder of a run"),
-        (["rerun", "nothing"], 4, "hint: name the folder of a run"),
-        (["run", "--continue", "nothing"], 4, "hint: name the folder of a run"),
-        (["plans", "nothing"], 4, "hint: plans: block-upload"),
-        (["generate", "mem://x/y"], 2, "hint: use haulage.lab.generate in Python"),
-        (["generate", "x", "--size", "8"], 2, "hint: write 8KiB or 8MiB"),
+        (["run"], 2),
+        (["run", "nothing"], 4),
+        (["run", "concurency"], 4),
+        (["run", "block-upload", "--set", "replicats=1"], 2),
+        (["run", "block-upload", "--set", "replicates"], 2),
+        (["run", "block-upload", "--set", "idle=100"], 2),
+        (["run", "block-upload", "--to", "somewhere"], 2),
+        (["run", "block-upload", "--to", "emulated:rtt=60"], 2),
+        (["run", "--bogus"], 2),
+        (["bogus"], 2),
+        (["report", "nothing"], 4),
+        (["verify", "nothing"], 4),
+        (["rerun", "nothing"], 4),
+        (["run", "--continue", "nothing"], 4),
+        (["plans", "nothing"], 4),
+        (["generate", "mem://x/y"], 2),
+        (["generate", "x", "--size", "8"], 2),
     ],
 )
-def test_errors_have_a_hint_and_a_code(in_process: InProcess, args: list[str], code: int, said: str) -> None:
+def test_errors_have_a_hint_and_a_code(
+    in_process: InProcess, args: list[str], code: int, sentence: Sentence
+) -> None:
     ran = in_process("lab", *args, code=code)
     assert len(ran.error_lines) == 1
-    assert said in ran.stderr
+    sentence(ran.stderr)
     assert ran.text == ""
 
 

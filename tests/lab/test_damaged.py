@@ -16,12 +16,11 @@ from haulage.lab import chain, profile, runner
 from haulage.lab.store import RunStore
 from lab import made_runs
 from lab.in_process import InProcess
+from sentences import Sentence
 
 RESTORE = "restore it from a copy, or repeat the run"
-DAMAGED = "a run of another version, or a damaged file; haul lab verify says which"
 pytestmark = pytest.mark.usefixtures("without_charts")
 
-NEWER = "a newer version of haulage wrote it: upgrade haulage"
 HEAD: dict[str, Any] = {
     "run": "made",
     "plan_sha256": "0",
@@ -87,14 +86,14 @@ def test_what_is_no_manifest(content: bytes, bad: Path) -> None:
         assert caught.value.hint in (RESTORE, "name the folder of a run")
 
 
-def test_a_form_that_is_not_known_yet(bad: Path) -> None:
+def test_a_form_that_is_not_known_yet(bad: Path, sentence: Sentence) -> None:
     """It was read as if it were of this version's form."""
     for form in ("run 99", "run 3", 2, ["run 2"]):
         edit(bad, lab=form)
         for read in [*READERS, lab.verify]:
-            with pytest.raises(UsageError, match="and this version reads run 1 and run 2") as caught:
+            with pytest.raises(UsageError) as caught:
                 read(bad)
-            assert caught.value.hint == NEWER
+            sentence(caught.value)
     # A manifest that was changed says nothing of the form: what changed is said instead.
     lab.report(edit(bad, lab=chain.LAYOUT))
     edit(bad, lab="run 99")
@@ -116,54 +115,55 @@ def test_a_form_that_is_not_known_yet(bad: Path) -> None:
     ],
     ids=str,
 )
-def test_an_entry_of_another_kind(values: dict[str, Any], bad: Path) -> None:
+def test_an_entry_of_another_kind(values: dict[str, Any], bad: Path, sentence: Sentence) -> None:
     edit(bad, **values)
     for read in READERS:
         with pytest.raises(UsageError, match=f"{next(iter(values))} cannot be") as caught:
             read(bad)
-        assert caught.value.hint == RESTORE
+        sentence(caught.value)
 
 
-def test_an_entry_that_is_missing(bad: Path) -> None:
+def test_an_entry_that_is_missing(bad: Path, sentence: Sentence) -> None:
     path = bad / chain.MANIFEST
     manifest = json.loads(path.read_text())
     for name in ("run", "target", "plan_sha256", "cells_planned"):
         path.write_text(json.dumps({key: manifest[key] for key in manifest if key != name}))
         with pytest.raises(UsageError, match=f"{name} is missing") as caught:
             lab.resume(bad)
-        assert caught.value.hint == RESTORE
+        sentence(caught.value)
 
 
 @pytest.mark.parametrize("read", [compared, profile.measure], ids=["compare", "profile"])
-def test_a_table_that_is_cut_short(read: Act, bad: Path) -> None:
+def test_a_table_that_is_cut_short(read: Act, bad: Path, sentence: Sentence) -> None:
     for size in (0, 100):
         (bad / "cells.parquet").write_bytes((bad.with_name("good") / "cells.parquet").read_bytes()[:size])
-        with pytest.raises(IntegrityError, match="changed since it was recorded"):
+        with pytest.raises(IntegrityError) as error:
             read(bad)
+        sentence(error.value)
     with pytest.raises(UsageError) as caught:
         read(unlisted(bad))
-    assert caught.value.hint == DAMAGED
+    sentence(caught.value)
 
 
-def test_a_table_that_is_missing(bad: Path) -> None:
+def test_a_table_that_is_missing(bad: Path, sentence: Sentence) -> None:
     (bad / "attempts.parquet").unlink()
     with pytest.raises(IntegrityError, match="missing"):
         profile.measure(bad)
     with pytest.raises(NotFoundError, match=r"has no attempts\.parquet") as caught:
         profile.measure(unlisted(bad))
-    assert caught.value.hint == "it stopped early: --continue it"
+    sentence(caught.value)
 
 
-PLANS: list[tuple[bytes | None, type[HaulageError], str]] = [
-    (None, NotFoundError, RESTORE),
-    (b"name = ", UsageError, "see docs/reference/lab.md"),
-    (b'name = "Z\xfcrich"', UsageError, "save it as UTF-8"),
+PLANS: list[tuple[bytes | None, type[HaulageError]]] = [
+    (None, NotFoundError),
+    (b"name = ", UsageError),
+    (b'name = "Z\xfcrich"', UsageError),
 ]
 
 
-@pytest.mark.parametrize(("content", "kind", "hint"), PLANS, ids=["missing", "no TOML", "no UTF-8"])
+@pytest.mark.parametrize(("content", "kind"), PLANS, ids=["missing", "no TOML", "no UTF-8"])
 def test_a_plan_that_is_damaged(
-    content: bytes | None, kind: type[HaulageError], hint: str, bad: Path
+    content: bytes | None, kind: type[HaulageError], bad: Path, sentence: Sentence
 ) -> None:
     (bad / "plan.toml").unlink() if content is None else (bad / "plan.toml").write_bytes(content)
     for read in (lab.resume, lab.report, compared):
@@ -175,15 +175,15 @@ def test_a_plan_that_is_damaged(
     for act in acts:
         with pytest.raises(kind) as caught:
             act(bad)
-        assert caught.value.hint == hint
+        sentence(caught.value)
 
 
-def test_a_cell_that_is_damaged(bad: Path) -> None:
+def test_a_cell_that_is_damaged(bad: Path, sentence: Sentence) -> None:
     for content in ("", "[]", "{}", '{"cell": {"cell": "one"}}'):
         (bad / "cells/0001.json").write_text(content)
-        with pytest.raises(UsageError, match="not a cell of a run") as caught:
+        with pytest.raises(UsageError) as caught:
             RunStore.open(bad).done()
-        assert caught.value.hint == "remove it: the run makes this cell again"
+        sentence(caught.value)
 
 
 def test_a_manifest_that_was_changed_is_not_reported_anew(bad: Path) -> None:
@@ -207,15 +207,15 @@ def test_what_one_run_lacks_is_said_in_words(tmp_path: Path) -> None:
     ]
 
 
-def test_the_command_says_so(in_process: InProcess, bad: Path) -> None:
+def test_the_command_says_so(in_process: InProcess, bad: Path, sentence: Sentence) -> None:
     good = bad.with_name("good")
     (bad / "cells.parquet").write_bytes(b"")
-    assert "changed since it was recorded" in in_process("lab", "compare", bad, good, code=5).stderr
-    assert "changed since it was recorded" in in_process("lab", "profile", bad, code=5).stderr
+    sentence(in_process("lab", "compare", bad, good, code=5).stderr)
+    sentence(in_process("lab", "profile", bad, code=5).stderr)
     edit(bad, lab="run 99")
     for words in (("compare", good, bad), ("report", bad), ("run", "--continue", bad)):
-        assert NEWER in in_process("lab", *words, code=2).stderr
+        sentence(in_process("lab", *words, code=2).stderr)
     (bad / chain.MANIFEST).write_text("[]")
-    assert "not the manifest of a run" in in_process("lab", "compare", bad, good, code=2).stderr
+    sentence(in_process("lab", "compare", bad, good, code=2).stderr)
     shutil.rmtree(bad)
-    assert "name the folder of a run" in in_process("lab", "compare", bad, good, code=4).stderr
+    sentence(in_process("lab", "compare", bad, good, code=4).stderr)

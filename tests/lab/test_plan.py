@@ -16,6 +16,7 @@ from haulage.lab.link import parse_link
 from haulage.lab.manifest import new_manifest
 from haulage.lab.schedule import schedule
 from haulage.lab.target import parse_target
+from sentences import Sentence
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -50,34 +51,32 @@ def test_our_plans_run_in_minutes_unless_asked_for_more(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "object_", "hint"),
+    ("change", "object_"),
     [
-        ({"replicats": 3}, "plan: replicats", "did you mean 'replicates'?"),
-        ({"stop": {"width": 1}}, "stop: width", "known here: at_least, relative_width"),
-        ({"idle": 100}, "plan: idle", "write 100s or 100m"),
-        (
-            {"idle": "100 parsecs"},
-            "plan: idle",
-            "the units are ms, s, m (minutes), h, d and w: write 30m or 7d",
-        ),
-        ({"files": [{"size": "1"}]}, "files 1: size", "write 1KiB or 1MiB"),
-        ({"files": [{"size": "1MB", "sise": 1}]}, "files 1: sise", "did you mean 'size'?"),
-        ({"replicates": 0}, "plan: replicates", "write 1 or more"),
-        ({"replicates": True}, "plan: replicates", "write replicates = a whole number"),
-        ({"arms": [{"method": "blocs"}]}, "arms 1: method", "write baseline, single-put, blocks"),
-        ({"arms": [{"method": "blocks", "concurrency": 0}]}, "arms 1: concurrency", "write 1 or more"),
-        ({"arms": []}, "small: arms", "[[arms]]"),
-        ({"files": []}, "small: files", "[[files]]"),
-        ({"again": "blocks"}, "small: again", "name an arm"),
-        ({"directions": "sideways"}, "plan: directions", "write up, down"),
-        ({"files": [{"size": "1MB"}, {"size": "1MB"}]}, "small: files", "another name"),
+        ({"replicats": 3}, "plan: replicats"),
+        ({"stop": {"width": 1}}, "stop: width"),
+        ({"idle": 100}, "plan: idle"),
+        ({"idle": "100 parsecs"}, "plan: idle"),
+        ({"files": [{"size": "1"}]}, "files 1: size"),
+        ({"files": [{"size": "1MB", "sise": 1}]}, "files 1: sise"),
+        ({"replicates": 0}, "plan: replicates"),
+        ({"replicates": True}, "plan: replicates"),
+        ({"arms": [{"method": "blocs"}]}, "arms 1: method"),
+        ({"arms": [{"method": "blocks", "concurrency": 0}]}, "arms 1: concurrency"),
+        ({"arms": []}, "small: arms"),
+        ({"files": []}, "small: files"),
+        ({"again": "blocks"}, "small: again"),
+        ({"directions": "sideways"}, "plan: directions"),
+        ({"files": [{"size": "1MB"}, {"size": "1MB"}]}, "small: files"),
     ],
 )
-def test_what_is_wrong_is_refused_with_a_hint(change: dict[str, Any], object_: str, hint: str) -> None:
+def test_what_is_wrong_is_refused_with_a_hint(
+    change: dict[str, Any], object_: str, sentence: Sentence
+) -> None:
     with pytest.raises(UsageError) as caught:
         planfile.parse(SMALL | change)
     assert caught.value.object == object_
-    assert hint in str(caught.value.hint)
+    sentence(caught.value)
 
 
 def test_a_plan_that_is_not_there_names_those_that_are() -> None:
@@ -183,11 +182,12 @@ def test_plain_http_to_another_machine_is_refused_for_all_movers() -> None:
     assert parse_target("http://10.0.0.1/c?sig=x", insecure_http=True).insecure_http
 
 
-def test_no_target_keeps_its_secret_in_its_name() -> None:
+def test_no_target_keeps_its_secret_in_its_name(sentence: Sentence) -> None:
     target = parse_target("https://account.blob.core.windows.net/c?sig=secret")
     assert "secret" not in target.text
-    with pytest.raises(HaulageError, match="neither emulated nor a URL"):
+    with pytest.raises(HaulageError) as error:
         parse_target("somewhere")
+    sentence(error.value)
 
 
 def test_a_manifest_keeps_no_sas_of_the_command() -> None:

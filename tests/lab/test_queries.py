@@ -16,6 +16,7 @@ from haulage.lab.analysis.model import Analysis
 from lab import made_runs
 from lab.made_runs import SECOND, attempt, cell, sample, transfer
 from lab.reports import make_run
+from sentences import Sentence
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +94,13 @@ def test_a_query_can_be_run_by_hand_in_the_folder(
             )
 
 
-def test_what_is_no_run_and_no_query_is_said(tmp_path: Path) -> None:
+def test_what_is_no_run_and_no_query_is_said(tmp_path: Path, sentence: Sentence) -> None:
     with pytest.raises(NotFoundError, match="no manifest"):
         query.open_run(tmp_path)
     folder = made_runs.write(tmp_path / "run", [cell(0)])
-    with pytest.raises(NotFoundError, match="no query of this name"):
+    with pytest.raises(NotFoundError) as error:
         query.run(query.open_run(folder), ["nothing"])
+    sentence(error.value)
     with pytest.raises(UsageError, match="header line"):
         query.parse("odd", "-- titel: Wrong\nselect 1")
     with pytest.raises(UsageError, match="no title"):

@@ -16,6 +16,7 @@ from haulage.lab.runner import RunProgress, beside
 from haulage.lab.schedule import schedule
 from haulage.lab.stop import narrow_enough, relative_width
 from lab.tiny_plan import run_only, tiny
+from sentences import Sentence
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_another_plan_cannot_continue_a_run(run: lab.runs.Run, tmp_path: Path) -
         lab.resume(run.folder, target="emulated:none")
 
 
-def test_a_run_goes_on_only_from_what_was_recorded(tmp_path: Path) -> None:
+def test_a_run_goes_on_only_from_what_was_recorded(tmp_path: Path, sentence: Sentence) -> None:
     def stop(progress: RunProgress) -> None:
         if progress.cells_done == 2:
             raise KeyboardInterrupt
@@ -84,8 +85,9 @@ def test_a_run_goes_on_only_from_what_was_recorded(tmp_path: Path) -> None:
         run_only(tiny(), directory=tmp_path / "run", on_progress=stop)
     cell = tmp_path / "run/cells/0001.json"
     cell.write_text(cell.read_text() + " ")
-    with pytest.raises(IntegrityError, match="changed since it was recorded"):
+    with pytest.raises(IntegrityError) as error:
         lab.resume(tmp_path / "run")
+    sentence(error.value)
 
 
 def test_time_is_bounded_and_said(tmp_path: Path) -> None:

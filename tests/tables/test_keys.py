@@ -16,6 +16,7 @@ from haulage.errors import UsageError
 from haulage.tables.index import entry_key
 from haulage.tables.keys import FORBIDDEN, escape, parse, unescape
 from haulage.tables.values import BadKeyError, Moment, as_ticks
+from sentences import Sentence
 
 SHARED = json.loads((Path(__file__).parents[1] / "table_keys.json").read_text())
 READ: dict[str, Any] = {
@@ -70,17 +71,17 @@ def test_no_template(template: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "hint"),
+    "template",
     [
-        ("{a", "write {column}, {column:format}, or {{ for a brace"),
-        ("a}", "write }} for a brace"),
-        ("{a:minute}", "formats are 0N, signedN, hashN, reversed, iso, year, month, day, hour"),
+        "{a",
+        "a}",
+        "{a:minute}",
     ],
 )
-def test_hint(template: str, hint: str) -> None:
+def test_hint(template: str, sentence: Sentence) -> None:
     with pytest.raises(UsageError) as caught:
         parse(template)
-    assert caught.value.hint == hint
+    sentence(caught.value)
 
 
 @given(TEXTS | st.text("%/25fF?\\#\x00\x80", max_size=12))

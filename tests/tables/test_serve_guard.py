@@ -22,10 +22,10 @@ from haulage.tables.serve.entities import from_json
 from haulage.tables.serve.opening import look, opened
 from haulage.tables.serve.parquet_source import ParquetSource
 from haulage.tables.serve.serving import Server, address
+from sentences import Sentence
 from tables.serving import FakeTable, Proxy, serving, source, stations
 
 ORIGIN = "https://maps.example.org"
-FORMATS = "write json, json-none, json-minimal, json-full, atom, ndjson, csv or arrow"
 
 
 @pytest.fixture(scope="module")
@@ -44,65 +44,41 @@ def proxy(table: FakeTable, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "hint"),
+    ("path", "status"),
     [
-        ("/tables/Nothing/rows", 404, "there are: Stations, grid"),
-        ("/nothing", 404, "/openapi.json lists what is there"),
-        ("/tables/Stations/nothing", 404, "/openapi.json lists what is there"),
-        ("/requests/1", 404, "the last 256 are known, by the header Haul-Request of their answers"),
-        ("/tables/Stations/rows?filter=x", 400, "there are: $filter, $select, $top, $orderby, $format,"),
-        ("/tables/Stations/rows?$top=0", 400, "write a whole number, 1 or more"),
-        ("/tables/Stations/rows?$top=1001", 400, "ask for /all instead, or follow the pages"),
-        (
-            "/tables/Stations/rows?format=xls",
-            400,
-            FORMATS,
-        ),
-        ("/tables/Stations/rows?buffers=gzip", 400, "write none, lz4 or zstd"),
-        ("/tables/Stations/rows?formulas=run", 400, "write disarm or keep"),
-        ("/tables/Stations/rows?$orderby=a,", 400, "write for example: elevation desc, station"),
+        ("/tables/Nothing/rows", 404),
+        ("/nothing", 404),
+        ("/tables/Stations/nothing", 404),
+        ("/requests/1", 404),
+        ("/tables/Stations/rows?filter=x", 400),
+        ("/tables/Stations/rows?$top=0", 400),
+        ("/tables/Stations/rows?$top=1001", 400),
+        ("/tables/Stations/rows?format=xls", 400),
+        ("/tables/Stations/rows?buffers=gzip", 400),
+        ("/tables/Stations/rows?formulas=run", 400),
+        ("/tables/Stations/rows?$orderby=a,", 400),
         (
             "/tables/Stations/rows?$orderby=nothing&$top=1&$filter=open%20eq%20false%20and%20elevation%20lt%2090",
             400,
-            "there are: PartitionKey, RowKey, Timestamp",
         ),
-        (
-            "/tables/Stations/rows?NextRowKey=x",
-            400,
-            "copy it unchanged from the headers of the previous page",
-        ),
-        ("/tables/Stations/all?NextPartitionKey=x", 400, "leave it out, or ask for /rows"),
-        ("/tables/Stations/rows?$orderby=RowKey", 413, "narrow them with $filter, or leave out $orderby"),
-        ("/tables/grid/rows?NextPartitionKey=sorted.00.1", 409, "ask again from the first page"),
-        (
-            "/tables/grid/rows?NextPartitionKey=sorted.x",
-            400,
-            "copy it unchanged from the headers of the previous page",
-        ),
-        ("/tables/grid/rows?NextPartitionKey=0.0.0", 409, "ask again from the first page"),
-        (
-            "/tables/grid/rows?NextPartitionKey=x",
-            400,
-            "copy it unchanged from the headers of the previous page",
-        ),
-        ("/tables/grid/rows?$select=b", 400, "there are: a, text, nested"),
-        ("/tables/grid/rows?$filter=b%20eq%201", 400, "there are: a, text, nested"),
-        (
-            "/tables/grid/rows?$filter=a%20is%201",
-            400,
-            "write for example: elevation gt 300 and station eq 'Zugspitze'",
-        ),
-        (
-            "/tables/grid/rows?$filter=a%20eq%20'1'",
-            400,
-            "text is written 'so', a time datetime'2024-01-31T00:00:00Z', a number bare",
-        ),
-        ("/tables/grid/rows?$orderby=nested", 400, "sort by a column of numbers, times or text"),
+        ("/tables/Stations/rows?NextRowKey=x", 400),
+        ("/tables/Stations/all?NextPartitionKey=x", 400),
+        ("/tables/Stations/rows?$orderby=RowKey", 413),
+        ("/tables/grid/rows?NextPartitionKey=sorted.00.1", 409),
+        ("/tables/grid/rows?NextPartitionKey=sorted.x", 400),
+        ("/tables/grid/rows?NextPartitionKey=0.0.0", 409),
+        ("/tables/grid/rows?NextPartitionKey=x", 400),
+        ("/tables/grid/rows?$select=b", 400),
+        ("/tables/grid/rows?$filter=b%20eq%201", 400),
+        ("/tables/grid/rows?$filter=a%20is%201", 400),
+        ("/tables/grid/rows?$filter=a%20eq%20'1'", 400),
+        ("/tables/grid/rows?$orderby=nested", 400),
     ],
 )
-def test_refusals_say_what_to_do(proxy: Proxy, path: str, status: int, hint: str) -> None:
+def test_refusals_say_what_to_do(proxy: Proxy, path: str, status: int, sentence: Sentence) -> None:
     reply = proxy.ask(path.replace("'", "%27"))
-    assert (reply.status, reply.json["hint"][: len(hint)]) == (status, hint), reply.json
+    assert reply.status == status, reply.json
+    sentence(reply.json["hint"])
     assert reply.json["error"]
 
 
@@ -121,7 +97,7 @@ def test_an_answer_beyond_its_limits_says_so(proxy: Proxy) -> None:
         assert other.ask("/tables/Stations/rows").json["hint"] == hint
 
 
-def test_one_stream_too_many_is_told_to_wait(table: FakeTable) -> None:
+def test_one_stream_too_many_is_told_to_wait(table: FakeTable, sentence: Sentence) -> None:
     go = threading.Event()
     held = FakeTable(table.rows, before=lambda number: number == 1 or go.wait(20))
     with serving(source(held), limits=Limits(streams=1)) as proxy:
@@ -130,9 +106,7 @@ def test_one_stream_too_many_is_told_to_wait(table: FakeTable) -> None:
         answer = connection.getresponse()
         reply = proxy.ask("/tables/Stations/all")
         assert (reply.status, reply.headers["retry-after"]) == (503, "1")
-        assert (
-            reply.json["hint"] == "try again, ask for pages, or start the proxy with a larger --max-streams"
-        )
+        sentence(reply.json["hint"])
         go.set()
         answer.read()
         connection.close()
@@ -155,11 +129,12 @@ def test_csv_over_http_1_0(proxy: Proxy) -> None:
     assert "ask with HTTP/1.1, or for ndjson" in connection.getresponse().read().decode()
 
 
-def test_atom_refuses_what_xml_cannot_hold() -> None:
+def test_atom_refuses_what_xml_cannot_hold(sentence: Sentence) -> None:
     hostile = FakeTable(pa.record_batch({"PartitionKey": ["a"], "RowKey": ["bell \x07"]}))
     with serving(source(hostile)) as proxy:
         reply = proxy.ask("/tables/Stations/rows?format=atom")
-        assert (reply.status, reply.json["hint"]) == (406, "ask for another format, such as JSON")
+        assert reply.status == 406
+        sentence(reply.json["hint"])
         assert proxy.ask("/tables/Stations/rows").rows[0]["RowKey"] == "bell \x07"
 
 
@@ -173,17 +148,19 @@ def test_atom_refuses_what_xml_cannot_hold() -> None:
         b'{"value":[{"A@odata.type":"Edm.Int64","A":"x"}]}',
     ],
 )
-def test_pages_that_are_not_of_a_table_are_an_error(body: bytes) -> None:
+def test_pages_that_are_not_of_a_table_are_an_error(body: bytes, sentence: Sentence) -> None:
     with pytest.raises(HaulageError) as error:
         batch_of(from_json(body, "page"))
-    assert error.value.hint == "check which server is at the address of the table"
+    sentence(error.value)
 
 
 @pytest.mark.parametrize(
     "shown",
     [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic sesame"}, {"Authorization": "Bearer "}],
 )
-def test_without_the_token_nothing_is_told(table: FakeTable, shown: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_told(
+    table: FakeTable, shown: dict[str, str], sentence: Sentence
+) -> None:
     with serving(source(table), token="sesame") as proxy:
         for path in (
             "/tables",
@@ -194,7 +171,7 @@ def test_without_the_token_nothing_is_told(table: FakeTable, shown: dict[str, st
         ):
             reply = proxy.ask(path, headers=shown)
             assert reply.status == 401, path
-            assert reply.json["hint"] == "send the header Authorization: Bearer TOKEN, or ?token=TOKEN"
+            sentence(reply.json["hint"])
         assert proxy.ask("/tables/Stations/rows?token=wrong").status == 401
         assert proxy.ask("/tables/Stations/rows?token=sesame").status == 200
         assert proxy.ask("/tables/Stations/rows", Authorization="bearer sesame").status == 200
@@ -212,13 +189,10 @@ def test_it_only_reads(proxy: Proxy, method: str) -> None:
     )
 
 
-def test_names_that_were_made_to_point_here_are_refused(proxy: Proxy) -> None:
+def test_names_that_were_made_to_point_here_are_refused(proxy: Proxy, sentence: Sentence) -> None:
     reply = proxy.ask("/tables/Stations/rows", Host=f"evil.example:{proxy.port}")
     assert reply.status == 421
-    assert (
-        reply.json["hint"]
-        == "ask under the address that the proxy printed, or start it with --listen ADDRESS"
-    )
+    sentence(reply.json["hint"])
     assert proxy.ask("/tables", Host=f"localhost:{proxy.port}").status == 200
 
 
@@ -259,49 +233,43 @@ def test_the_page_may_load_nothing_from_elsewhere(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "line", "hint"),
+    ("code", "line"),
     [
-        (
-            2,
-            "--listen nowhere a.parquet",
-            "write HOST:PORT, such as 127.0.0.1:8080; port 0 takes any free one",
-        ),
-        (2, "--listen 0.0.0.0:0 a.parquet", "add --token auto, or --token none if all may read these tables"),
-        (2, "a.parquet other/a.parquet", "give each a name of its own: NAME=URL"),
-        (2, "az://c/!", "give it a name of letters and digits: NAME=URL"),
-        (2, "a.parquet --max-bytes 5", "write a size such as 64MiB"),
-        (2, "a.parquet --timeout 30", "write a duration such as 30s or 5m"),
-        (
-            1,
-            "there.parquet --listen 192.0.2.1:1 --token none",
-            "name another with --listen; port 0 takes any free one",
-        ),
-        (4, "a.parquet", "check the path"),
-        (4, "there.parquet a.parquet", "check the path"),
+        (2, "--listen nowhere a.parquet"),
+        (2, "--listen 0.0.0.0:0 a.parquet"),
+        (2, "a.parquet other/a.parquet"),
+        (2, "az://c/!"),
+        (2, "a.parquet --max-bytes 5"),
+        (2, "a.parquet --timeout 30"),
+        (1, "there.parquet --listen 192.0.2.1:1 --token none"),
+        (4, "a.parquet"),
+        (4, "there.parquet a.parquet"),
     ],
 )
 def test_the_command_says_what_to_do(
     code: int,
     line: str,
-    hint: str,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    sentence: Sentence,
 ) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "there.parquet")
     monkeypatch.chdir(tmp_path)
     assert main(["serve", *line.split()]) == code
-    assert capfd.readouterr().err.rstrip().endswith(f"(hint: {hint})")
+    said = capfd.readouterr().err
+    assert "(hint: " in said
+    sentence(said)
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "127.0.0.1:0"])
 @pytest.mark.parametrize("token", ["", " ", "\t", "two words", "sésame", "bell\a"])
 def test_a_token_that_nobody_could_show_opens_nothing(
-    listen: str, token: str, capfd: pytest.CaptureFixture[str]
+    listen: str, token: str, capfd: pytest.CaptureFixture[str], sentence: Sentence
 ) -> None:
     assert main(["serve", "a.parquet", "--listen", listen, "--token", token]) == 2
-    said = capfd.readouterr().err.rstrip()
-    assert said.endswith("(hint: write letters, digits and signs without spaces, or --token auto)")
+    said = capfd.readouterr().err
+    sentence(said)
 
 
 def test_the_address_of_the_page_holds_the_whole_token(
@@ -326,13 +294,15 @@ def test_a_blank_token_of_the_environment_opens_nothing_to_others(
 
 
 @pytest.mark.parametrize(
-    ("odd", "hint"),
+    "odd",
     [
-        ({"more": [1]}, "ask for ndjson, which needs no columns, or leave it out by $select"),
-        ({"elevation": ["high"]}, "ask for ndjson, which takes any type, or leave it out by $select"),
+        {"more": [1]},
+        {"elevation": ["high"]},
     ],
 )
-def test_rows_that_do_not_fit_the_first_page_are_an_error(odd: dict[str, list[Any]], hint: str) -> None:
+def test_rows_that_do_not_fit_the_first_page_are_an_error(
+    odd: dict[str, list[Any]], sentence: Sentence
+) -> None:
     class Odd(FakeTable):
         def page(self, **asked: Any) -> Any:
             if self.pages == 2:
@@ -343,7 +313,7 @@ def test_rows_that_do_not_fit_the_first_page_are_an_error(odd: dict[str, list[An
     with serving(source(Odd(stations(3000)))) as proxy:
         reply = proxy.ask("/tables/Stations/all?format=csv")
         assert not reply.whole
-        assert proxy.told(reply)["error"]["hint"] == hint
+        sentence(proxy.told(reply)["error"]["hint"])
         # A column that a page lacks is empty there.
         fewer = FakeTable(stations(3000))
     with serving(source(Odd(fewer.rows, pages=-9))) as proxy:
@@ -351,19 +321,19 @@ def test_rows_that_do_not_fit_the_first_page_are_an_error(odd: dict[str, list[An
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    "name",
     [
-        ("nothing", "check the path"),
-        ("folder", "name a file"),
-        ("other", "check that it is a Parquet file, and whole"),
+        "nothing",
+        "folder",
+        "other",
     ],
 )
-def test_files_that_are_no_parquet(tmp_path: Path, name: str, hint: str) -> None:
+def test_files_that_are_no_parquet(tmp_path: Path, name: str, sentence: Sentence) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "other").write_bytes(b"PAR1 and no more")
     with pytest.raises(HaulageError) as error:
         ParquetSource("x", str(tmp_path / name)).schema()
-    assert error.value.hint == hint
+    sentence(error.value)
 
 
 def test_what_is_not_there_is_said_before_anybody_asks(table: FakeTable) -> None:
@@ -381,10 +351,10 @@ def test_what_is_not_there_is_said_before_anybody_asks(table: FakeTable) -> None
     look([source(refuses(BusyError("read", "Stations", "503")))])
 
 
-def test_an_address_that_is_taken(proxy: Proxy) -> None:
+def test_an_address_that_is_taken(proxy: Proxy, sentence: Sentence) -> None:
     with pytest.raises(HaulageError) as error:
         Server([], address(f"127.0.0.1:{proxy.port}"), Limits())
-    assert error.value.hint == "name another with --listen; port 0 takes any free one"
+    sentence(error.value)
 
 
 def test_a_failure_of_the_proxy_itself_is_an_answer() -> None:

@@ -16,6 +16,7 @@ from haulage.errors import NotFoundError
 from haulage.tables.serve.answering import Bounds
 from haulage.tables.serve.app import Limits
 from haulage.tables.serve.asking import FORMATS
+from sentences import Sentence
 from tables.serving import (
     FakeTable,
     breaking,
@@ -76,7 +77,7 @@ def test_a_slow_reader_holds_up_the_store() -> None:
         assert wide.pages < 9
 
 
-def test_whoever_leaves_ends_the_reading(table: FakeTable) -> None:
+def test_whoever_leaves_ends_the_reading(table: FakeTable, sentence: Sentence) -> None:
     asked, go = threading.Event(), threading.Event()
 
     def before(number: int) -> None:
@@ -101,7 +102,7 @@ def test_whoever_leaves_ends_the_reading(table: FakeTable) -> None:
         go.set()
         assert again.status == 200
         told = proxy.ask(f"/requests/{answer.headers['Haul-Request']}").json
-        assert told["error"]["error"] == "send Stations: the client has left"
+        sentence(told["error"]["error"])
     assert held.pages <= 4
 
 
@@ -146,13 +147,13 @@ def test_an_error_at_once_is_an_answer(table: FakeTable) -> None:
         }
 
 
-def test_limits_are_errors_not_short_answers(table: FakeTable) -> None:
+def test_limits_are_errors_not_short_answers(table: FakeTable, sentence: Sentence) -> None:
     limits = Limits(streams=1, sorted_rows=500, bounds=Bounds(rows=2000))
     with serving(source(table), limits=limits) as proxy:
         assert proxy.ask("/tables/Stations/all", {"$top": "2000"}).whole
         reply = proxy.ask("/tables/Stations/all", {"format": "csv"})
         assert not reply.whole
-        assert proxy.told(reply)["error"]["error"] == "read Stations: there are more than 2,000 rows"
+        sentence(proxy.told(reply)["error"]["error"])
         ordered = proxy.ask("/tables/Stations/rows", {"$orderby": "RowKey"})
         assert ordered.status == 413
     with serving(source(table), limits=Limits(bounds=Bounds(bytes=1000))) as proxy:

@@ -20,6 +20,7 @@ from endpoints import TableEndpoint
 from haulage.tables.moving import import_table, verify
 from haulage.tables.packed import check
 from haulage.tables.unreadable import check_readable, unreadable
+from sentences import Sentence
 from tables.moving import at, entities, fresh, put
 
 #: Root without the right to read all files, as anybody else.
@@ -108,23 +109,26 @@ def test_a_damaged_file_ends_a_plan_with_a_code_of_its_help(tmp_path: Path) -> N
     assert {"3", "5"} <= set(exit_codes("plan"))
 
 
-def test_a_backup_that_is_gone_is_named_and_not_its_receipt(table: str, tmp_path: Path) -> None:
+def test_a_backup_that_is_gone_is_named_and_not_its_receipt(
+    table: str, tmp_path: Path, sentence: Sentence
+) -> None:
     receipt = tmp_path / "b.parquet.receipt.json"
     receipt.write_text('{"file": "b.parquet", "rows": 1, "hash": "x"}')
     with pytest.raises(haulage.NotFoundError) as gone:
         verify(str(receipt), table)
     assert gone.value.object == str(tmp_path / "b.parquet")
     receipt.write_bytes(b"\xff")
-    with pytest.raises(haulage.UsageError, match="not the receipt of a backup"):
+    with pytest.raises(haulage.UsageError) as error:
         verify(str(receipt), table)
+    sentence(error.value)
 
 
-def test_links_that_lead_round(table: str, tmp_path: Path) -> None:
+def test_links_that_lead_round(table: str, tmp_path: Path, sentence: Sentence) -> None:
     path = tmp_path / "loop.jsonl"
     path.symlink_to(path)
-    with pytest.raises(haulage.LocalIOError, match="too many levels of symbolic links") as looped:
+    with pytest.raises(haulage.LocalIOError) as looped:
         import_table(path, table)
-    assert looped.value.hint == "check the path and the disk it is on"
+    sentence(looped.value)
 
 
 def test_a_pipe_is_not_opened_before_it_is_read(tmp_path: Path) -> None:
