@@ -69,22 +69,15 @@ def test_one_pair_that_cannot_be_read_leaves_the_others(
     sentence(said.hints)
 
 
-@pytest.mark.parametrize(
-    ("row", "hint"),
-    [
-        ("-,{}b", "haul cp - URL, or haul cp URL -"),
-        ("here/b,-", "haul cp - URL, or haul cp URL -"),
-        ("here/b,az:x", "write az://... for a URL, or ./az:x for a local file"),
-    ],
-)
+@pytest.mark.parametrize("row", ["-,{}b", "here/b,-", "here/b,az:x"])
 def test_pairs_that_cannot_be_meant_are_refused_before_any_is_copied(
-    haul: Haul, emulator: Endpoint, row: str, hint: str
+    haul: Haul, emulator: Endpoint, row: str, sentence: Sentence
 ) -> None:
     container = emulator.container()
     fill(haul.folder / "here", {"a": b"1", "b": b"2"})
     (haul.folder / "pairs.csv").write_text(f"here/a,{container.az('a')}\n{row.format(container.az(''))}\n")
     said = haul("cp", "--pairs", "pairs.csv", code=2)
-    assert any(found.startswith(hint) for found in said.hints), said.hints
+    sentence(said.hints)
     assert not container.contents()
 
 

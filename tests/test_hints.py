@@ -1,7 +1,8 @@
-"""Every hint of the command is reached: each row is an exit code, a command line and its hint.
+"""Every hint of the command is reached: each row is an exit code and a command line.
 
-Which hints there are is found in the sources; one that no test quotes is a failure. Those that only a
-service can cause are in `test_hints_service.py`, those of the Python package in `test_hints_python.py`.
+Which hints there are is found in the sources; one that no test hands to `sentence`, or quotes, is a failure.
+Those that only a service can cause are in `test_hints_service.py`, those of the Python package in
+`test_hints_python.py`.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from haulage.commands.grammar import command
 from haulage.commands.running import run
 from sentences import Sentence
 
-HELP = "haul {} --help shows examples"
-
 
 @pytest.fixture
 def haul(tmp_path: Path) -> Haul:
@@ -158,7 +156,9 @@ def test_every_failure_is_a_line_for_programs(haul: Haul) -> None:
 
 
 @pytest.mark.parametrize("name", ["lab plans", "table plan", "why", "watch", "view", "index", "doctor"])
-def test_options_of_all_commands_stand_before_and_after_the_name(haul: Haul, name: str) -> None:
+def test_options_of_all_commands_stand_before_and_after_the_name(
+    haul: Haul, name: str, sentence: Sentence
+) -> None:
     """`haul --json lab plans` said that the Python package is needed, which it was run from."""
     first, *rest = name.split()
     for line in (
@@ -166,9 +166,7 @@ def test_options_of_all_commands_stand_before_and_after_the_name(haul: Haul, nam
         [first, "--json", *rest, "-q", "none", "--progress=plain", "--zzz"],
     ):
         ran = haul(*line, code=2)
-        assert ran.error_lines == [f"haul: parse --zzz: no such option (hint: {HELP.format(name)})"], (
-            ran.stderr
-        )
+        sentence(ran.error_lines)
         assert json.loads(ran.text)["object"] == "--zzz"
 
 
