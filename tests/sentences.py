@@ -35,6 +35,7 @@ VARIES = [
         (r"/(?:var/)?tmp/tmp\w{8}\b", "{tmp}"),
         (r"(?m)^chosen: .*\n?", ""),
         (r"\b\d+(?:\.\d+)? (?:[um]?s|min) \(\d+(?:\.\d+)? [kMG]?bit/s\)", "{time}"),
+        (r"\bversion \d+\.\d+\.\d+\b", "version {n}"),
         (r"\b\d+\.\d+ (m?s)\b", r"{n} \1"),
         (r"\b\d+(?:\.\d+)? ([kMGT]i)?B are free\b", "{n} free"),
     )
