@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """Count the costs of all tests; hooks of a conftest would not see fixtures of the session."""
     config.pluginmanager.register(costs, "costs")
+    # Under nohup it is ignored, by all that tests start as well.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
