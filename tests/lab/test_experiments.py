@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -267,6 +271,24 @@ def test_an_injected_cause_is_named_or_left_open(tmp_path: Path, monkeypatch: py
     found = truth.judge(case(cause, 3), tmp_path, tmp_path, None)
     # Other work on the machine may leave it open; it must not make it wrong.
     assert found.named in (cause, "undetermined"), found.evidence
+
+
+#: What the system answers to questions for what is in memory; there are no such files here.
+_ASK = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall(437, -1, None, None, 0)  # openat2
+print(ctypes.get_errno())
+libc.preadv2(-1, None, 0, 0, 1)
+print(ctypes.get_errno())
+"""
+
+
+def test_a_slow_disk_is_asked_for_nothing_that_is_in_memory(tmp_path: Path) -> None:
+    """Such a question makes the system read ahead, quicker than the disk that is meant."""
+    shim = {**os.environ, "LD_PRELOAD": str(compile_shim(tmp_path))}
+    asked = subprocess.run([sys.executable, "-c", _ASK], env=shim, capture_output=True, text=True, check=True)
+    assert asked.stdout.split() == [str(errno.ENOSYS), str(errno.ENOTSUP)]
 
 
 @pytest.mark.long
