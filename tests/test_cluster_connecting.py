@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 import haulage
 import workers
@@ -116,6 +116,38 @@ def test_a_script_that_waits_for_an_answer_ends_at_once_when_stopped(haul: Haul)
     assert time.monotonic() - began < 4
     assert err.decode().splitlines()[-1] == "KeyboardInterrupt", err.decode()
     assert "Exception ignored" not in err.decode()
+
+
+#: The command, with no patience for clusters that have no workers.
+HURRIED = """
+import sys
+from haulage.__main__ import main
+from haulage.cluster import driver
+driver.ALONE_SECONDS = 0.2
+sys.argv[0] = "haul"
+sys.exit(main())
+"""
+
+
+def test_that_a_cluster_has_no_workers_is_said_while_they_are_waited_for(haul: Haul) -> None:
+    with LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address=None) as empty:
+        address = empty.scheduler_address
+        process = subprocess.Popen(
+            [sys.executable, "-c", HURRIED, "cp", "one", "two", "--progress=none", "--scheduler", address],
+            cwd=haul.folder,
+            env=clean_environment(haul.folder),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # It waits until somebody ends it.
+        late = threading.Timer(20, process.kill)
+        late.start()
+        with process:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            late.cancel()
+            process.kill()
+    assert said == f"warning: {address}: there are no workers; waiting for some\n"
 
 
 @pytest.mark.parametrize("reply", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH\r\n", bytes(64)])
