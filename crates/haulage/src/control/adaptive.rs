@@ -331,6 +331,9 @@ mod tests {
         assert_eq!(begins_with(None, 80, mib(16)), 8);
         assert_eq!(begins_with(Some(FOUND), 80, mib(16)), 48);
         assert_eq!(begins_with(Some(FOUND), 80, mib(4)), 16, "each has something to go on with");
+        for answer_ms in [45, 150] {
+            assert_eq!(begins_with(Some(FOUND), answer_ms, mib(16)), 48, "the same link on another day");
+        }
         assert_eq!(begins_with(Some(FOUND), 20, mib(16)), 8, "another link");
         assert_eq!(begins_with(Some(FOUND), 200, mib(16)), 8, "another link");
         let few = KnownLink { concurrency: 4, ..FOUND };
