@@ -494,6 +494,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_missing_is_named_where_its_folder_is_missing_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LocalStore::new(dir.path(), BufferPool::default());
+        let missing = store.head("no/such", &Trace::detached()).await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+        assert_eq!(missing.object_name(), dir.path().join("no/such").display().to_string());
+    }
+
+    #[tokio::test]
     async fn a_folder_is_not_removed_and_what_is_no_file_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
