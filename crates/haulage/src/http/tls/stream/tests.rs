@@ -27,6 +27,8 @@ struct Wire {
     flip_after: Option<usize>,
     /// Ends after so many.
     cut_after: Option<usize>,
+    /// Bytes that went out.
+    sent: usize,
 }
 
 impl AsyncRead for Wire {
@@ -60,7 +62,9 @@ impl AsyncRead for Wire {
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let len = buf.len().min(self.piece);
-        Pin::new(&mut self.below).poll_write(cx, &buf[..len])
+        let sent = ready!(Pin::new(&mut self.below).poll_write(cx, &buf[..len]))?;
+        self.sent += sent;
+        Poll::Ready(Ok(sent))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -103,7 +107,7 @@ fn name() -> ServerName<'static> {
 
 async fn connect(client: &Arc<ClientConfig>, server: &TlsAcceptor, piece: usize) -> Pair {
     let (ours, theirs) = duplex(256 << 10);
-    let wire = Wire { below: ours, piece, flip_after: None, cut_after: None };
+    let wire = Wire { below: ours, piece, flip_after: None, cut_after: None, sent: 0 };
     let (ours, theirs) = tokio::join!(agree(wire, name(), client.clone()), server.accept(theirs));
     (ours.unwrap(), theirs.unwrap())
 }
@@ -235,8 +239,10 @@ async fn a_flipped_bit_is_an_error_that_the_other_side_is_told() {
         assert!(came.is_empty(), "{at}: nothing of it is given");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{at}: {error}");
         assert!(error.get_ref().unwrap().is::<Error>());
+        let sent = ours.below.sent;
         let again = ours.read_to_end(&mut came).await.unwrap_err();
         assert_eq!(again.to_string(), error.to_string(), "it stays dead");
+        assert_eq!(ours.below.sent, sent, "the other side is told once");
         assert!(ours.write(b"x").await.is_err());
         let told = theirs.read_to_end(&mut came).await.unwrap_err().to_string();
         assert!(told.contains("fatal alert"), "{at}: {told}");
