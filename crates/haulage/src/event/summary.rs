@@ -130,4 +130,35 @@ impl Summary {
 
     /// How many warnings a summary holds.
     pub const WARNINGS_KEPT: usize = 100;
+
+    /// Keeps what became of one object, if there is room.
+    pub(crate) fn keep_of_object(&mut self, failure: Failure) {
+        if self.failures.len() < Self::FAILURES_KEPT {
+            self.failures.push(failure);
+        }
+    }
+
+    /// Keeps what became of the job as a whole, for which there always is: before so many objects that only the first are read.
+    pub(crate) fn keep_of_job(&mut self, failure: Failure) {
+        let full = self.failures.len() >= Self::FAILURES_KEPT;
+        self.failures.truncate(Self::FAILURES_KEPT - 1);
+        let place = if full { 0 } else { self.failures.len() };
+        self.failures.insert(place, failure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Error, ErrorKind};
+
+    #[test]
+    fn why_a_job_stopped_is_kept_beside_any_number_of_objects() {
+        let of = |kind| Failure::from(&Error::new(kind, "copy", "a", "no"));
+        let mut summary = Summary::default();
+        (0..2000).for_each(|_| summary.keep_of_object(of(ErrorKind::NotFound)));
+        summary.keep_of_job(of(ErrorKind::Unsupported));
+        assert_eq!(summary.failures.len(), Summary::FAILURES_KEPT);
+        assert_eq!(summary.failures.first().map(|first| first.kind), Some(ErrorKind::Unsupported));
+    }
 }

@@ -54,6 +54,15 @@ struct Failures {
     source_changed: bool,
 }
 
+impl Failures {
+    fn note(&mut self, kind: ErrorKind) {
+        self.several_kinds |= self.first.is_some_and(|first| first != kind);
+        self.first.get_or_insert(kind);
+        self.integrity |= kind == ErrorKind::Integrity;
+        self.source_changed |= kind == ErrorKind::SourceChanged;
+    }
+}
+
 impl Recorder {
     /// A recorder for `operation`; a Parquet file is created at `record`.
     pub(crate) fn new(
@@ -259,7 +268,8 @@ impl Recorder {
         // A copy that lacks an object is not the same collection.
         self.found.integrity |= matches!(record.outcome, Outcome::Missing | Outcome::Differs);
         if let Some(failure) = &record.failure {
-            self.failure(failure.clone());
+            self.found.note(failure.kind);
+            self.summary.keep_of_object(failure.clone());
         }
         if let Some(Ok(receipt)) = &mut self.receipt
             && let Some(object) = receipt_of(&record, self.clock)
@@ -292,16 +302,10 @@ impl Recorder {
         self.summary.bytes_resumed += bytes;
     }
 
-    /// Keeps a failure for the summary and the exit code.
+    /// Keeps a failure of the job for the summary and the exit code.
     pub(crate) fn failure(&mut self, failure: Failure) {
-        let found = &mut self.found;
-        found.several_kinds |= found.first.is_some_and(|first| first != failure.kind);
-        found.first.get_or_insert(failure.kind);
-        found.integrity |= failure.kind == ErrorKind::Integrity;
-        found.source_changed |= failure.kind == ErrorKind::SourceChanged;
-        if self.summary.failures.len() < Summary::FAILURES_KEPT {
-            self.summary.failures.push(failure);
-        }
+        self.found.note(failure.kind);
+        self.summary.keep_of_job(failure);
     }
 
     /// What was written may not last: nothing vouches for it any more, so that there is no receipt either.
