@@ -2,7 +2,7 @@
 
 Seconds are those of the processors, of the test and its children, or those in which it waited: time in which
 the machine had more to do than processors is not its own. Fixtures that several tests share are left out.
-With `HAUL_TEST_COSTS` set, a line for each test is added to that file: CPU seconds, wall seconds, name.
+With `HAUL_TEST_COSTS` set, a line for each test and each shared fixture is added to that file: CPU seconds, wall seconds, name.
 """
 
 from __future__ import annotations
@@ -57,8 +57,15 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
         return (yield)
     finally:
         # A shared fixture that asks for another one is not counted twice.
-        for place, spent in enumerate(Clock().since(began)):
-            _shared[place] = before[place] + spent
+        spent = Clock().since(began)
+        _shared[:] = [earlier + more for earlier, more in zip(before, spent, strict=True)]
+        _keep(*spent[:2], f"{fixturedef.baseid}::{fixturedef.argname} (fixture)")
+
+
+def _keep(cpu: float, wall: float, name: str) -> None:
+    if kept := os.environ.get("HAUL_TEST_COSTS"):
+        with open(kept, "a") as file:  # noqa: PTH123  tests patch Path.open
+            file.write(f"{cpu:.2f}\t{wall:.2f}\t{name}\n")
 
 
 _began: dict[str, Clock] = {}
@@ -81,9 +88,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     cpu, wall, short = (
         max(0.0, spent - shared) for spent, shared in zip(Clock().since(began), _shared, strict=True)
     )
-    if kept := os.environ.get("HAUL_TEST_COSTS"):
-        with open(kept, "a") as file:  # noqa: PTH123  tests patch Path.open
-            file.write(f"{cpu:.2f}\t{wall:.2f}\t{item.nodeid}\n")
+    _keep(cpu, wall, item.nodeid)
     seconds = wall - short if wall - short > MOST_WAITING_SECONDS else cpu
     allowed = any(item.get_closest_marker(mark) for mark in ("slow", "long", "clusters", "packages"))
     if seconds > MOST_SECONDS and not allowed and os.environ.get("CI"):
