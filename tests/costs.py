@@ -2,7 +2,8 @@
 
 Seconds are those of the processors, of the test and its children, or those in which it waited: time in which
 the machine had more to do than processors is not its own. Fixtures that several tests share are left out.
-With `HAUL_TEST_COSTS` set, a line for each test and each shared fixture is added to that file: CPU seconds, wall seconds, name.
+With `HAUL_TEST_COSTS` set, a line for each test and each shared fixture is added to that file: CPU seconds,
+wall seconds, name.
 """
 
 from __future__ import annotations

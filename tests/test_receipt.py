@@ -70,7 +70,8 @@ def test_verify_finds_what_a_receipt_no_longer_tells(haul: Haul, container: Cont
     for how in ((), ("--deep",)):
         went = haul("verify", "receipt.jsonl", container.az("below/"), "--json", *how)
         proofs = {record["proof"] for record in went.of("object")}
-        assert proofs == ({"crc64"} if how else {"etag"})
+        # A small object that lagged was sent twice, and may have become a version of its own.
+        assert proofs == {"crc64"} if how else "etag" in proofs <= {"etag", "stored"}
         fetched = [a for a in went.of("attempt") if a["api"] == "Compare"]
         assert bool(fetched) == bool(how)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,10 +22,9 @@ LINK = "rtt=30ms,conn=4mbit,total=100mbit"
 
 
 def begun(haul: Haul, file: Path, destination: str) -> int:
-    """How many requests a short job has sent within 50 ms of the first."""
-    attempts = haul("cp", file, destination, "--json").of("attempt")
-    puts = sorted(row["slot_ns"] for row in attempts if row["api"] in ("PutBlock", "PutBlob"))
-    return sum(start < puts[0] + 50_000_000 for start in puts)
+    """How many requests a job has in flight once the first object is known, after the first answer."""
+    said = haul("cp", file, destination, "-vv").stderr
+    return int(re.findall(r"(\d+) requests in flight from now on", said)[1])
 
 
 @pytest.mark.slow("what a link gives is found while it is used for some seconds")
