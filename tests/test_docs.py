@@ -68,6 +68,7 @@ def as_dear_as_it_is(page: Path) -> object:
     return pytest.param(page, id=name_of(page), marks=[pytest.mark.long] if dear else [])
 
 
+@pytest.mark.slow("runs all that a page shows")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", [as_dear_as_it_is(page) for page in PAGES if blocks_to_run(page)])
 def test_blocks_run(page: Path, start_emulator: StartEmulator, tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_links_are_neither_followed_nor_deleted(haul: Haul, sentence: Sentence) 
     sentence(haul("mv", here, "moved/", "--symlinks", "follow", code=2).hints)
 
 
+@pytest.mark.slow("cuts a list at each of its pages")
 def test_no_page_of_a_list_that_is_cut_short_leads_to_a_wrong_delete(haul: Haul, emulator: Endpoint) -> None:
     """Cut once, a page is asked for again; refused, nothing is deleted."""
     source, there, sas = emulator.container(), emulator.container(), emulator.sas()

@@ -336,6 +336,7 @@ def test_nodes_and_endpoints_are_made_anew_between_replicates(
 # E11
 
 
+@pytest.mark.slow("builds the report of a whole run")
 def test_the_python_of_every_calculation_stands_beside_its_query(tmp_path: Path) -> None:
     folder = sweep(tmp_path / "run")
     found = analyse(folder)
