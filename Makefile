@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: ready build demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build checked demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -13,6 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Stamps say what is done; each is older than all that it was made from.
 STAMPS := build/stamps
 BIN := .venv/bin
+MATURIN = PATH="$(CURDIR)/build/tools/bin:$$PATH" maturin develop --uv
 CONTAINED := $(BIN)/python tests/sandbox.py $(BIN)/pytest -p no:cacheprovider
 CONFORMANCE := $(CURDIR)/build/conformance
 GO_QUICKLY := -gcflags=all='-l -dwarf=false' -ldflags='-s -w'
@@ -32,6 +33,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 
 help:
 	@echo "make build   the command, in .venv/bin/haul"
+	@echo "make checked the command as tests run it: quick to compile, with assertions"
 	@echo "make demo    see it work, against an endpoint on this machine"
 	@echo "make test    all tests, Rust and Python, against real endpoints and clients"
 	@echo "make rust ARGS='-p haulage s3::'   some tests in Rust"
@@ -54,10 +56,15 @@ help:
 # The fast command, and what people run with it.
 build: $(STAMPS)/fast $(STAMPS)/people
 
-$(STAMPS)/venv: requirements/build.lock
-	$(PYTHON) -m venv .venv
-	sh scripts/python-packages.sh .venv requirements/build.lock
+# What installs and compiles, apart from what people run.
+$(STAMPS)/tools: requirements/build.lock
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/pip install --quiet --requirement requirements/build.lock
 	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/venv: $(STAMPS)/tools
+	$(PYTHON) -m venv --without-pip .venv
+	@touch $@
 
 # What haul why, lab, view, table, watch and doctor need.
 $(STAMPS)/people: $(STAMPS)/venv requirements/people.lock
@@ -66,17 +73,20 @@ $(STAMPS)/people: $(STAMPS)/venv requirements/people.lock
 
 # What tests and checks need; the others are in it.
 $(STAMPS)/dev: $(STAMPS)/venv requirements/dev.lock
-	sh scripts/python-packages.sh .venv requirements/dev.lock
+	sh scripts/python-packages.sh .venv requirements/dev.lock --compile-bytecode
 	@touch $@ $(STAMPS)/people
+
+# The command as tests run it, after a change in Rust.
+checked: $(STAMPS)/checked $(STAMPS)/people
 
 # Editable installs: changes in python/ need no build. The one that was made last is the one in .venv.
 $(STAMPS)/fast: $(STAMPS)/venv pyproject.toml $(RUST)
-	$(BIN)/maturin develop --release --locked
+	$(MATURIN) --release --locked
 	@rm -f $(STAMPS)/checked && touch $@
 
 # As tests run it: with assertions and checks of overflows.
 $(STAMPS)/checked: $(STAMPS)/venv pyproject.toml $(RUST)
-	$(BIN)/maturin develop --profile dev $(CHECKED)
+	$(MATURIN) --profile dev $(CHECKED)
 	@rm -f $(STAMPS)/fast && touch $@
 
 # The endpoints and the clients of others, for the tests.
@@ -257,8 +267,8 @@ build/floor: benchmarks/floor.c
 # The movers, the libraries and the servers to compare with.
 peers-bench: $(STAMPS)/venv $(STAMPS)/peers-bench build/bin/versitygw build/nginx/usr/sbin/nginx
 
-$(STAMPS)/peers-bench: requirements/peers.lock
-	$(PYTHON) -m venv build/peers
+$(STAMPS)/peers-bench: $(STAMPS)/tools requirements/peers.lock
+	$(PYTHON) -m venv --without-pip build/peers
 	sh scripts/python-packages.sh build/peers requirements/peers.lock
 	@mkdir -p $(STAMPS) && touch $@
 
