@@ -32,6 +32,7 @@ VARIES = [
     for pattern, name in (
         (r"(?:127\.0\.0\.1|localhost|\[::1\]|\bstore\.test):[3-6]\d{4}\b", "{host}"),
         (r"\btest-\d+\b", "test-{n}"),
+        (r"\.[0-9a-f]{8}(?=/)", ".{n}"),
         (r"/(?:var/)?tmp/tmp\w{8}\b", "{tmp}"),
         (r"(?m)^chosen: .*\n?", ""),
         (r"\b\d+(?:\.\d+)? (?:[um]?s|min) \(\d+(?:\.\d+)? [kMG]?bit/s\)", "{time}"),

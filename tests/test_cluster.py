@@ -177,10 +177,10 @@ def test_one_object_is_moved_by_all(haul: Haul, container: str, pair: Cluster) -
 def test_workers_that_are_killed_lose_nothing(
     tmp_path: Path, haul: Haul, container: str, environment: dict[str, str]
 ) -> None:
-    trees.make(haul.folder / "tree", files=2000, size=20_000)
-    trees.random_file(haul.folder / "tree/large.bin", 280 * MIB)
-    with workers.cluster(tmp_path / "dask", 4, environment) as own:
-        words = ["--scheduler", own.address, "--receipt", "receipt.jsonl", "--cap", "1gbit"]
+    trees.make(haul.folder / "tree", files=600, size=20_000)
+    trees.random_file(haul.folder / "tree/large.bin", 60 * MIB)
+    with workers.cluster(tmp_path / "dask", 3, environment) as own:
+        words = ["--scheduler", own.address, "--receipt", "receipt.jsonl", "--cap", "200mbit"]
         process = haul.start("cp", "tree", f"{container}/t/", *words, "--json", "--progress", "none")
         assert process.stdout is not None
         next(line for line in process.stdout if json.loads(line)["event"] == "object")
