@@ -325,11 +325,12 @@ docs: build $(STAMPS)/dev
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
 	@mkdir -p build/docs && mv haulage*.html build/docs/
 
-# After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on.
+# The demo draws no map of another projection. After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on.
 lock: $(STAMPS)/dev
 	$(LOCK) --unsafe-package haulage --extra dev --output-file requirements/dev.lock pyproject.toml
 	$(LOCK_PART) --extra all --output-file requirements/people.lock pyproject.toml
-	$(LOCK_PART) --extra demo --extra lab --extra view --output-file requirements/demo.lock pyproject.toml
+	$(LOCK_PART) --extra demo --extra lab --extra view --unsafe-package pyproj --unsafe-package certifi \
+	    --output-file requirements/demo.lock pyproject.toml
 	$(LOCK) --output-file requirements/build.lock requirements/build.in
 	$(LOCK) --output-file requirements/peers.lock requirements/peers.in
 	cp Cargo.lock fuzz/ && cargo fetch --quiet --manifest-path fuzz/Cargo.toml
