@@ -10,7 +10,7 @@ use super::wire::since_ns;
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Failure, ObjectRecord, Outcome};
-use crate::job::flow::atomic::{OBJECTS_MAX as OBJECTS_TOGETHER_MAX, uncommitted};
+use crate::job::flow::atomic::{is_too_large, uncommitted};
 use crate::options::{Assigned, CopyOptions, Item, Portion, Root, Shard, Work};
 use crate::stage::plan::{ByService, Decision, NEW, Pair, Rule, decide};
 
@@ -194,7 +194,7 @@ impl Deal {
 
     /// Whether more is to be committed together than can be held.
     pub(super) fn is_too_large(&self) -> bool {
-        self.atomic && self.parted.len() > OBJECTS_TOGETHER_MAX
+        self.atomic && is_too_large(self.parted.len(), self.failed)
     }
 
     /// Gives up all that has not ended, for this reason.

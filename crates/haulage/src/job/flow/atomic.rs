@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Failure;
 
 /// Objects that may be committed together: each is held in memory until then, at about 2 KiB.
-pub(in crate::job) const OBJECTS_MAX: usize = 100_000;
+const OBJECTS_MAX: usize = 100_000;
 
 impl Flow {
     /// Commits all objects, now that every block is there; none where one object has failed.
@@ -20,15 +20,19 @@ impl Flow {
 
     /// Stops before a collection is larger than can be held.
     pub(super) fn check_collection(&mut self) {
-        // Those that have failed already were to be committed too.
-        let collection = self.objects.len() as u64 + self.recorder.summary().objects_failed;
-        if self.options.atomic && self.stop.is_none() && collection > OBJECTS_MAX as u64 {
+        let failed = self.recorder.summary().objects_failed;
+        if self.options.atomic && self.stop.is_none() && is_too_large(self.objects.len(), failed) {
             let failure = too_large();
             self.objects.fail_waiting(&not_started(&failure), self.clock.now_ns());
             self.recorder.failure(failure.clone());
             self.stop = Some(failure);
         }
     }
+}
+
+/// Whether a collection is larger than can be held: `failed` of its objects were to be committed too.
+pub(in crate::job) fn is_too_large(waiting: usize, failed: u64) -> bool {
+    waiting as u64 + failed > OBJECTS_MAX as u64
 }
 
 /// Why objects are not committed that could have been.
@@ -44,4 +48,15 @@ pub(in crate::job) fn too_large() -> Failure {
     let cause = format!("more than {OBJECTS_MAX} objects cannot be committed together");
     let error = Error::new(ErrorKind::Unsupported, "copy", "the collection", cause);
     Failure::from(&error.hint("copy it in parts, or without --atomic"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_failed_counts_towards_a_collection_too() {
+        assert!(!is_too_large(OBJECTS_MAX, 0) && !is_too_large(OBJECTS_MAX - 1, 1));
+        assert!(is_too_large(OBJECTS_MAX + 1, 0) && is_too_large(1, OBJECTS_MAX as u64));
+    }
 }
