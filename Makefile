@@ -165,7 +165,7 @@ conformance: peers build/tests/bin/minio
 # Most tests wait for links and answers, so more run at once than there are processors; each file by itself, for the servers
 # that it starts. Those of modules in python/ are their examples.
 test-python: $(STAMPS)/checked peers
-	$(STAGE) python $(BIN)/pytest -n 4 --dist loadfile
+	$(STAGE) python $(BIN)/pytest -n 3 --dist loadfile
 
 # After a change of what people read: tests/sentences.json anew, for ARGS=tests/test_NAME.py or for all.
 sentences: $(STAMPS)/checked peers
