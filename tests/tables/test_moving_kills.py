@@ -201,7 +201,7 @@ def size_of(kept: Path) -> int:
 
 
 def killed_on_the_way(table: str, path: Path) -> Path:
-    """Kill an export when a page more of its rows is kept, for part of one is none; return the plan of what is."""
+    """Kill an export when a page more of its rows is kept; return the plan of what is."""
     kept = path.with_name(f".{path.name}.haul-export")
     before = size_of(kept)
     command = [str(HAUL), "table", "export", table, str(path), "--quiet"]
