@@ -179,8 +179,8 @@ test-hostile: $(STAMPS)/checked $(STAMPS)/dev
 test-clusters: $(STAMPS)/checked $(STAMPS)/dev $(STAMPS)/clusters
 	sh scripts/own-machine.sh build/clusters $(BIN)/pytest -p no:cacheprovider -m clusters tests/test_cluster_recipes.py $(ARGS)
 
-$(STAMPS)/clusters: $(STAMPS)/venv scripts/cluster-packages.sh requirements/clusters.txt
-	sh scripts/cluster-packages.sh build/clusters $(BIN)/python
+$(STAMPS)/clusters: $(STAMPS)/tools scripts/cluster-packages.sh requirements/clusters.txt
+	sh scripts/cluster-packages.sh build/clusters build/tools/bin/python
 	@touch $@
 
 # rclone's integration tests of its backends, against our endpoint; its source comes as Go modules do, which takes minutes
@@ -325,7 +325,8 @@ docs: build $(STAMPS)/dev
 	$(BIN)/python -m pydoc -w haulage haulage.transfer haulage.events haulage.errors haulage.emulator
 	@mkdir -p build/docs && mv haulage*.html build/docs/
 
-# The demo draws no map of another projection. After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on.
+# After a change of the extras in pyproject.toml, of tests/package.json, or of what our crates depend on. The demo draws no map of
+# another projection.
 lock: $(STAMPS)/dev
 	$(LOCK) --unsafe-package haulage --extra dev --output-file requirements/dev.lock pyproject.toml
 	$(LOCK_PART) --extra all --output-file requirements/people.lock pyproject.toml
