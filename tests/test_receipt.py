@@ -15,6 +15,9 @@ from endpoints import Container
 from sentences import Sentence
 
 MIB = 1 << 20
+#: One after the other: a small object that lags is sent twice otherwise, and may become a version after the one
+#: that was told.
+ALONE = ("--concurrency", "1")
 
 
 def lines(receipt: Path) -> list[dict[str, Any]]:
@@ -34,7 +37,7 @@ def make_tree(folder: Path) -> dict[str, bytes]:
 def test_a_receipt_tells_of_every_object(haul: Haul, container: Container) -> None:
     expected = make_tree(haul.folder / "tree")
     receipt = haul.folder / "receipt.jsonl"
-    haul("cp", "tree", container.az("below/"), "--receipt", receipt, "--content-md5")
+    haul("cp", "tree", container.az("below/"), "--receipt", receipt, "--content-md5", *ALONE)
     head, *_, end = lines(receipt)
     assert head["line"] == "receipt"
     assert head["destination"] == container.az("below/")
@@ -66,8 +69,7 @@ def test_a_receipt_tells_of_every_object(haul: Haul, container: Container) -> No
 
 def test_verify_finds_what_a_receipt_no_longer_tells(haul: Haul, container: Container) -> None:
     make_tree(haul.folder / "tree")
-    # One after the other, so that none that lags is sent twice and becomes a version of its own.
-    haul("cp", "tree", container.az("below/"), "--receipt", "receipt.jsonl", "--concurrency", "1")
+    haul("cp", "tree", container.az("below/"), "--receipt", "receipt.jsonl", *ALONE)
     for how in ((), ("--deep",)):
         went = haul("verify", "receipt.jsonl", container.az("below/"), "--json", *how)
         proofs = {record["proof"] for record in went.of("object")}
