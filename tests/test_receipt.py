@@ -15,8 +15,8 @@ from endpoints import Container
 from sentences import Sentence
 
 MIB = 1 << 20
-#: One after the other: a small object that lags is sent twice otherwise, and may become a version after the one
-#: that was told.
+#: One after the other: a small object that lags is sent twice otherwise, and may become a version after the
+#: one that was told.
 ALONE = ("--concurrency", "1")
 
 
