@@ -45,7 +45,13 @@ def hunt(arena: Arena, first: int, count: int) -> list[str]:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("count", [RUNS, pytest.param(MANY_RUNS, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(RUNS, marks=pytest.mark.slow("300 commands run")),
+        pytest.param(MANY_RUNS, marks=pytest.mark.long),
+    ],
+)
 def test_random_arguments_change_nothing_but_what_they_name(count: int) -> None:
     """Random arguments to every verb, 300 in each test run and 10,000 in a long one: no file, blob or
     container changes but what is named; no panic, no secret; exit codes from the table; an end within 20
