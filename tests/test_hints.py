@@ -272,7 +272,8 @@ def texts_with(words: str, joined: str) -> Iterator[str]:
         end = joined.find("\0", at)
         end = len(joined) if end < 0 else end
         yield joined[joined.rfind("\0", 0, at) + 1 : end]
-        at = joined.find(words, end)
+        # Nothing is found everywhere, at the end too.
+        at = joined.find(words, end + 1)
 
 
 @pytest.mark.slow("it parses every source and every test, which takes six seconds of a processor")
