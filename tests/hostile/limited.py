@@ -166,6 +166,9 @@ def _answer(connection: socket.socket) -> NoReturn:
         report = _run(order, streams)
         connection.sendall(json.dumps(report).encode() + b"\n")
         code = 0
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(code)
 

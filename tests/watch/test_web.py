@@ -170,6 +170,8 @@ def test_no_table_is_cut(page: Page, opened: Callable[..., Opened]) -> None:
     cell = one.page.locator("#nodes td", has_text="SILENT")
     for width in (1200, 640, 400, 320):
         one.page.set_viewport_size({"width": width, "height": 900})
+        # The browser answers before it has drawn.
+        one.page.wait_for_function("width => window.innerWidth === width", arg=width)
         assert one.page.evaluate(cut) == 0, width
         assert one.page.evaluate("document.documentElement.scrollWidth") <= width
         head = cell.evaluate("one => getComputedStyle(one, '::before').content")
