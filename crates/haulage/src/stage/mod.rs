@@ -10,5 +10,6 @@ pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod remove;
 pub(crate) mod schedule;
+pub(crate) mod taking;
 pub(crate) mod transfer;
 pub(crate) mod verify;
