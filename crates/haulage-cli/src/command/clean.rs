@@ -62,7 +62,7 @@ fn tell(url: &str, report: &CleanReport, dry_run: bool, output: OutputArgs) -> R
     if output.json {
         lines.json(&json!({
             "event": "cleaned", "url": public_url(url), "dry_run": dry_run,
-            "leftovers": report.leftovers, "size_bytes": report.bytes, "restored": report.restored,
+            "leftovers": report.leftovers, "size_bytes": report.bytes,
             "in_use": report.in_use, "names": report.names, "failures": report.failures,
         }))?;
     } else if dry_run {
@@ -83,10 +83,6 @@ fn said(report: &CleanReport, dry_run: bool) -> String {
         None if report.leftovers > 0 => text += " of unknown size",
         None => {}
     }
-    if report.restored > 0 {
-        let verb = if dry_run { "would restore" } else { "restored" };
-        text += &format!("; {verb} {} that a killed move had left aside", count(report.restored, "file"));
-    }
     if report.in_use > 0 {
         text += &format!("; left {} that somebody is using", report.in_use);
     }
@@ -103,8 +99,5 @@ mod tests {
         assert_eq!(said(&report(2, None), true), "would remove 2 leftovers of unknown size");
         assert_eq!(said(&report(0, None), false), "removed 0 leftovers");
         assert_eq!(said(&report(1, Some(0)), false), "removed 1 leftover, 0 B");
-        let restored = CleanReport { restored: 2, ..report(0, Some(0)) };
-        let said = said(&restored, false);
-        assert_eq!(said, "removed 0 leftovers, 0 B; restored 2 files that a killed move had left aside");
     }
 }

@@ -1,4 +1,4 @@
-//! Removes what interrupted writes have left, and puts back what killed moves have left aside.
+//! Removes what interrupted writes have left.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,8 +23,6 @@ pub struct CleanReport {
     pub leftovers: u64,
     /// Bytes in them. `None` at a service, whose list does not say what blocks it holds.
     pub bytes: Option<u64>,
-    /// Files that got their own names back, or would in a dry run: a killed move had left them aside.
-    pub restored: u64,
     /// Leftovers that somebody is still writing, or that have become objects.
     pub in_use: u64,
     /// Leftovers that could not be removed.
@@ -35,10 +33,9 @@ impl CleanReport {
     /// Names kept at most.
     pub const NAMES_KEPT: usize = 10_000;
 
-    /// Notes what became of one; `aside`: it was an object without its name.
-    fn add(&mut self, removed: Result<bool>, aside: bool, name: impl FnOnce() -> String, size: u64) {
+    /// Notes what became of one.
+    fn add(&mut self, removed: Result<bool>, name: impl FnOnce() -> String, size: u64) {
         match removed {
-            Ok(true) if aside => self.restored += 1,
             Ok(true) => {
                 self.leftovers += 1;
                 self.bytes = self.bytes.map(|bytes| bytes.saturating_add(size));
@@ -58,8 +55,6 @@ struct Found {
     store: Arc<dyn Store>,
     gate: Gate,
     names: Spool,
-    /// Those in which an object stands without its name.
-    aside: Spool,
     /// Those that somebody is writing.
     in_use: u64,
     /// Folders that cannot be read hold leftovers that stay.
@@ -108,31 +103,27 @@ impl Cleaning {
     /// removed.
     pub fn remove_next(&mut self) -> BoxFuture<'_, Result<Option<(String, CleanReport)>>> {
         Box::pin(async move {
-            let Some(Found { url, store, gate, names, aside, in_use, failures }) = self.found.pop_front()
-            else {
+            let Some(Found { url, store, gate, names, in_use, failures }) = self.found.pop_front() else {
                 return self.refusal.take().map_or(Ok(None), Err);
             };
             let bytes = store.capabilities().at_hand.then_some(0);
             let mut report = CleanReport { failures, bytes, in_use, ..CleanReport::default() };
-            for (names, aside) in [(names, false), (aside, true)] {
-                let mut names = names.read()?;
-                loop {
-                    let batch = names.next(BATCH)?;
-                    if batch.is_empty() {
-                        break;
-                    }
-                    for (key, size) in batch {
-                        let removed = match self.dry_run {
-                            true => Ok(true),
-                            false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
-                                store.remove_leftover(&key, trace).await
-                            }),
-                        };
-                        report.add(removed, aside, || store.name(&key), size);
-                    }
+            let mut names = names.read()?;
+            loop {
+                let batch = names.next(BATCH)?;
+                if batch.is_empty() {
+                    return Ok(Some((url, report)));
+                }
+                for (key, size) in batch {
+                    let removed = match self.dry_run {
+                        true => Ok(true),
+                        false => through!(gate, store.api(Request::Delete), store.name(&key), trace => {
+                            store.remove_leftover(&key, trace).await
+                        }),
+                    };
+                    report.add(removed, || store.name(&key), size);
                 }
             }
-            Ok(Some((url, report)))
         })
     }
 }
@@ -166,7 +157,6 @@ async fn leftovers(
         store,
         gate: gate.clone(),
         names: Spool::default(),
-        aside: Spool::default(),
         in_use: 0,
         failures: Vec::new(),
     };
@@ -182,7 +172,6 @@ async fn leftovers(
                 match found.store.look_at_leftover(&leftover.key).await {
                     Ok(Leftover::InUse) => found.in_use += 1,
                     Ok(Leftover::Spare) => found.names.push(&leftover.key, leftover.size)?,
-                    Ok(Leftover::Aside) => found.aside.push(&leftover.key, leftover.size)?,
                     Err(error) => found.failures.push(Failure::from(&error)),
                 }
             }

@@ -1,4 +1,5 @@
-//! Deletes names that a list has brought, when that list is known to be complete: for `rm`, and at the end of a sync or a move.
+//! Deletes names that a list has brought, when that list is known to be complete: for `rm`, and, by [`take`], at the end of a sync or a
+//! move.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,22 +8,18 @@ use futures_util::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::error::{Error, ErrorKind, Result, Retry};
+use super::taking::{Copy, Origin, gone, take};
+use crate::error::{Error, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::spool::Spool;
 use crate::stage::list::Extras;
-use crate::store::{BlockRange, GetOptions, Hold, Location, Request, Store, Trace};
+use crate::store::{Location, Request, Store, Version};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 const DELETES: usize = 64;
 
 /// Names taken at once.
 const BATCH: u64 = 1000;
-
-/// What a file is that vanished with an object, ...
-const ONE: &str = "it and its copy are one file under two names, which was put back";
-/// ... and one of which that cannot be found out.
-const MAY_BE_ONE: &str = "not deleted, because its copy may be the same file under another name";
 
 /// What became of a name.
 #[derive(Debug)]
@@ -38,24 +35,41 @@ pub(crate) struct Doomed {
     /// The container or folder, and the prefix above which nothing is touched.
     pub(crate) place: Location,
     pub(crate) names: Spool,
-    /// The version of each that may go, where no other may: in the order of the names.
-    pub(crate) versions: Option<Spool>,
-    /// What has to outlive each version, for it may be the same object: where, and in the order of the names.
-    pub(crate) copies: Option<(Arc<dyn Store>, Spool)>,
+    /// The version of each that may go: its ETag, and when it was written.
+    pub(crate) versions: Spool,
+    /// What has to be there for each: in the order of the names.
+    pub(crate) copies: Option<Copies>,
+}
+
+/// Copies of what is to be deleted.
+pub(crate) struct Copies {
+    store: Arc<dyn Store>,
+    /// Each with whether it was found, and not written by this job.
+    names: Spool,
+    etags: Spool,
 }
 
 impl Doomed {
-    /// None yet, at this place: each name will come with the version that may go, and with what has to outlive it if that is said to
-    /// be in a store.
-    pub(crate) fn versions_at(place: Location, copies: Option<Arc<dyn Store>>) -> Self {
-        let copies = copies.map(|store| (store, Spool::default()));
-        Self { place, names: Spool::default(), versions: Some(Spool::default()), copies }
+    /// None yet, at this place: each name will come with a copy in this store.
+    pub(crate) fn with_copies(place: Location, store: Arc<dyn Store>) -> Self {
+        let (names, etags) = (Spool::default(), Spool::default());
+        let copies = Some(Copies { store, names, etags });
+        Self { place, names: Spool::default(), versions: Spool::default(), copies }
     }
 
     /// All that only a destination has.
     pub(crate) fn extras(extras: Extras) -> Self {
         let Extras { place, names, versions, .. } = extras;
         Self { place, names, versions, copies: None }
+    }
+
+    /// Adds a name with its copy.
+    pub(crate) fn push(&mut self, key: &str, size: u64, version: &Version, copy: &Copy) -> Result<()> {
+        self.names.push(key, size)?;
+        self.versions.push(&version.etag, version.modified_s as u64)?;
+        let Some(Copies { names, etags, .. }) = &mut self.copies else { return Ok(()) };
+        names.push(&copy.key, u64::from(copy.origin == Origin::Found))?;
+        etags.push(&copy.etag, 0)
     }
 
     /// Begins to delete all of them.
@@ -66,53 +80,45 @@ impl Doomed {
 
     /// Deletes all of them, and tells what became of each; then the folders that are empty for it. Ends early where nobody listens.
     async fn delete_each(self, told: mpsc::Sender<Deleted>) -> Result<()> {
-        let Location { store, key, gate } = &self.place;
-        let mut names = self.names.read()?;
-        let mut versions = self.versions.map(Spool::read).transpose()?;
-        let (holder, copies) = self.copies.unzip();
-        let mut copies = copies.map(Spool::read).transpose()?;
+        let Self { place: Location { store, key: root, gate }, names, versions, copies } = self;
+        let (mut names, mut versions) = (names.read()?, versions.read()?);
+        let mut copies = match copies {
+            Some(Copies { store, names, etags }) => Some((store, names.read()?, etags.read()?)),
+            None => None,
+        };
         loop {
             let batch = names.next(BATCH)?;
             if batch.is_empty() {
                 return Ok(());
             }
-            let mut folders = BTreeSet::new();
-            let mut tell = async |deleted: Deleted| {
-                if store.capabilities().folders && deleted.outcome.is_ok() {
-                    folders_above(&deleted.key, key, &mut folders);
+            let count = batch.len() as u64;
+            let mut with_copies = Vec::with_capacity(batch.len());
+            if let Some((holder, names, etags)) = &mut copies {
+                for ((key, found), (etag, _)) in names.next(count)?.into_iter().zip(etags.next(count)?) {
+                    let origin = if found == 0 { Origin::Written } else { Origin::Found };
+                    with_copies.push((&**holder, Copy { key, etag, origin }));
                 }
-                told.send(deleted).await.is_ok()
+            }
+            let mut with_copies = with_copies.into_iter();
+            let take_one = |((key, size), (etag, modified_s)): ((String, u64), (String, u64))| {
+                let version = Version { etag, modified_s: modified_s as i64 };
+                let (store, gate, copy) = (&*store, &gate, with_copies.next());
+                async move {
+                    let outcome = take(store, &key, &version, copy, gate).await;
+                    Deleted { key, size, outcome }
+                }
             };
-            match &mut versions {
-                None => {
-                    let mut deletes = std::pin::pin!(delete_all(&**store, &batch, gate));
-                    while let Some(some) = deletes.next().await {
-                        for deleted in some {
-                            if !tell(deleted).await {
-                                return Ok(());
-                            }
-                        }
-                    }
+            let versions = versions.next(count)?;
+            let mut deletes = futures_util::stream::iter(batch.into_iter().zip(versions))
+                .map(take_one)
+                .buffer_unordered(DELETES);
+            let mut folders = BTreeSet::new();
+            while let Some(deleted) = deletes.next().await {
+                if store.capabilities().folders && deleted.outcome.is_ok() {
+                    folders_above(&deleted.key, &root, &mut folders);
                 }
-                Some(versions) => {
-                    let count = batch.len() as u64;
-                    let versions = versions.next(count)?;
-                    let mut copies = match &mut copies {
-                        Some(copies) => copies.next(count)?.into_iter().map(|(key, _)| key).collect(),
-                        None => Vec::new(),
-                    }
-                    .into_iter();
-                    let mut deletes = futures_util::stream::iter(batch.into_iter().zip(versions))
-                        .map(|((key, size), (version, _))| {
-                            let copy = holder.as_ref().zip(copies.next());
-                            delete_version(store, key, size, version, copy, gate)
-                        })
-                        .buffer_unordered(DELETES);
-                    while let Some(deleted) = deletes.next().await {
-                        if !tell(deleted).await {
-                            return Ok(());
-                        }
-                    }
+                if told.send(deleted).await.is_err() {
+                    return Ok(());
                 }
             }
             // The deepest first.
@@ -210,91 +216,10 @@ async fn delete_some(store: &dyn Store, keys: &[String], gate: &Gate) -> Vec<Res
     deleted
 }
 
-/// Deletes an object. One that is gone was deleted by somebody, or by an attempt whose answer was lost. Of a service only its
-/// own word counts: any proxy may answer 404.
+/// Deletes an object.
 async fn delete(store: &dyn Store, key: &str, gate: &Gate) -> Result<()> {
     let (api, name) = (store.api(Request::Delete), store.name(key));
     gone(through!(gate, api, name, trace => store.delete(key, trace).await))
-}
-
-/// The same, only if it is still this version, and what is called its `copy` stays.
-async fn delete_version(
-    store: &Arc<dyn Store>,
-    key: String,
-    size: u64,
-    version: String,
-    copy: Option<(&Arc<dyn Store>, String)>,
-    gate: &Gate,
-) -> Deleted {
-    let (api, name) = (store.api(Request::Delete), store.name(&key));
-    let delete = async || {
-        gone(through!(gate, api, name.clone(), trace => store.delete_version(&key, &version, trace).await))
-    };
-    let outcome = match copy {
-        None => delete().await,
-        Some((holder, copy)) => match holder.hold(&copy).await {
-            Ok(Some(hold)) => {
-                let deleted = delete().await;
-                match hold.release().await {
-                    Ok(true) => deleted,
-                    Ok(false) => Err(is_one(&name, ONE)),
-                    Err(error) => deleted.and(Err(error)),
-                }
-            }
-            Ok(None) => match store.set_aside(&key, &version).await {
-                Ok(Some(aside)) => remove_beside(aside, &name, (&**holder, &copy, size), gate).await,
-                Ok(None) => Err(is_one(&name, MAY_BE_ONE)),
-                Err(error) => gone(Err(error)),
-            },
-            Err(_) => Err(is_one(&name, MAY_BE_ONE)),
-        },
-    };
-    Deleted { outcome, key, size }
-}
-
-/// Removes what stands aside, if its copy can still be read; else it gets its name again.
-async fn remove_beside(aside: Hold, name: &str, copy: (&dyn Store, &str, u64), gate: &Gate) -> Result<()> {
-    let (store, key, size) = copy;
-    // The last byte, from where it lies: what is known of an object may be what was true a while ago.
-    let end = BlockRange { offset: size.saturating_sub(1), len: size.min(1) };
-    let options = GetOptions { range: (size > 0).then_some(end), ..GetOptions::default() };
-    let (api, copy) = (store.api(Request::Get), store.name(key));
-    let read = through!(gate, api, copy, trace => read_all(store, key, &options, trace).await);
-    match read {
-        Ok(()) => aside.remove().await,
-        Err(error) => {
-            aside.release().await?;
-            Err(if error.kind() == ErrorKind::NotFound { is_one(name, ONE) } else { error })
-        }
-    }
-}
-
-/// Reads what is asked for, and keeps none of it.
-async fn read_all(store: &dyn Store, key: &str, options: &GetOptions, trace: &Trace) -> Result<()> {
-    let mut payload = store.get(key, options, trace).await?.payload;
-    while let Some(piece) = payload.next().await {
-        piece?;
-    }
-    Ok(())
-}
-
-/// Why an object stays of which the copy is, or may be, the object itself.
-fn is_one(name: &str, cause: &str) -> Error {
-    Error::new(ErrorKind::Usage, "delete", name, cause)
-        .hint("if there are two copies indeed, delete this one yourself")
-}
-
-fn gone(deleted: Result<()>) -> Result<()> {
-    match deleted {
-        Err(error)
-            if error.kind() == ErrorKind::NotFound
-                && (error.status().is_none()
-                    || matches!(error.service_code(), Some("BlobNotFound" | "NoSuchKey"))) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,17 @@ pub struct Capabilities {
     pub in_order: bool,
     /// Whether headers, metadata and tags can be kept with an object. Files and streams have no place for them.
     pub keeps_properties: bool,
+    /// What it says of versions.
+    pub versions: Versions,
+}
+
+/// How far a store tells versions of an object apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Versions {
+    /// A write and a deletion take the condition that the object is still a version.
+    pub conditions: bool,
+    /// No two versions are called the same in a condition. On S3 an ETag may be that of the bytes, whoever has written them.
+    pub unique: bool,
 }
 
 /// How a store lets objects be cut into blocks. Sizes are bytes.

@@ -17,8 +17,6 @@ pub struct ListRequest {
     pub leftovers: bool,
     /// First pages of a few names, so that work on them can begin while the others come.
     pub begin_small: bool,
-    /// What a killed move has left without its name gets it back, and is listed.
-    pub puts_back: bool,
 }
 
 /// What something in a list of leftovers is, as far as the store can tell without changing anything.
@@ -28,8 +26,6 @@ pub enum Leftover {
     Spare,
     /// Somebody is still writing it.
     InUse,
-    /// An object that a killed move has left without its name.
-    Aside,
 }
 
 /// Some of the names, in byte order of the whole key.

@@ -119,6 +119,7 @@ impl Store for MemoryStore {
             lists_all: true,
             in_order: false,
             keeps_properties: true,
+            versions: Versions { conditions: true, unique: true },
             contents: true,
         }
     }
@@ -193,6 +194,19 @@ impl Store for MemoryStore {
         self.find("delete", key)?;
         self.lock().by_key.remove(key);
         Ok(())
+    }
+
+    async fn claim(&self, key: &str, etag: &str, _trace: &Trace) -> Result<String> {
+        let mut objects = self.lock();
+        objects.versions += 1;
+        let claimed = format!("\"{:x}\"", objects.versions);
+        match objects.by_key.get_mut(key) {
+            Some((meta, _)) if meta.etag == etag => {
+                meta.etag.clone_from(&claimed);
+                Ok(claimed)
+            }
+            _ => Err(changed_since(self.name(key))),
+        }
     }
 
     async fn remove_leftover(&self, _key: &str, _trace: &Trace) -> Result<bool> {

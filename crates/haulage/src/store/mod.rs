@@ -43,17 +43,18 @@ pub use address::{Address, check_local};
 pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
-pub use capabilities::{Capabilities, CutRules};
+pub use capabilities::{Capabilities, CutRules, Versions};
 pub use list::{Leftover, ListPage, ListRequest, Lister};
+pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
-pub use local::{Hold, LocalStore};
+pub(crate) use local::witness_name;
 pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{
     Attributes, BlockSizes, GetOptions, GetResult, Joining, ObjectMeta, Precondition, PutOptions, PutResult,
-    SourceBytes, Stored,
+    SourceBytes, Stored, Version,
 };
 pub use options::StoreOptions;
 pub use payload::Payload;
@@ -103,6 +104,8 @@ pub enum Request {
     CopyBlock,
     /// Make the blocks the object.
     Commit,
+    /// Give an object another version.
+    Claim,
     /// Delete an object, or what is left of one.
     Delete,
     /// Delete several objects at once.
@@ -140,6 +143,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
             Request::Copy => "Copy",
             Request::CopyBlock => "CopyBlock",
             Request::Commit => "Commit",
+            Request::Claim => "Claim",
             Request::Delete => "Delete",
             Request::DeleteMany => "DeleteMany",
             Request::CreateContainer => "Create",
@@ -230,30 +234,24 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Deletes an object.
     async fn delete(&self, key: &str, trace: &Trace) -> Result<()>;
 
-    /// Deletes an object if it is still this version, by its ETag.
+    /// Deletes an object if it is still this version. Where the store's conditions cannot tell versions apart, it is looked at first.
     ///
     /// # Errors
     /// `SourceChanged` where it is another one.
-    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
-        let there = self.head(key, trace).await?;
-        if there.etag != etag {
+    async fn delete_version(&self, key: &str, version: &Version, trace: &Trace) -> Result<()> {
+        if !version.is_of(&self.head(key, trace).await?) {
             return Err(changed_since(self.name(key)));
         }
         self.delete(key, trace).await
     }
 
-    /// Has an object outlive the deletion of what may be the same object under another name; `None` where that cannot be done.
-    async fn hold(&self, _key: &str) -> Result<Option<Hold>> {
-        Ok(None)
-    }
-
-    /// Takes the name from an object, if it is still this version, until it is removed or has its name again; `None` where that cannot
-    /// be done.
+    /// Gives an object another version, if it is still the one with this ETag, and changes nothing else: whoever counts on the one
+    /// before finds another there. What its ETag is then.
     ///
     /// # Errors
-    /// `SourceChanged` where it is another version.
-    async fn set_aside(&self, _key: &str, _etag: &str) -> Result<Option<Hold>> {
-        Ok(None)
+    /// `SourceChanged` where it is another one already, or is gone.
+    async fn claim(&self, key: &str, _etag: &str, _trace: &Trace) -> Result<String> {
+        Err(Error::new(ErrorKind::Unsupported, "claim", self.name(key), "nothing is written here"))
     }
 
     /// Removes those of these folders that are empty, in this order; nothing where folders are not there by themselves. What cannot
@@ -294,20 +292,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         leftover
     }
 
-    /// Looks for an object that a killed move has left without this name. True if it got its name back, which happens only with `puts_back`.
-    ///
-    /// # Errors
-    /// `Io` where there is one that has not got it back.
-    async fn find_aside(&self, _key: &str, _puts_back: bool) -> Result<bool> {
-        Ok(false)
-    }
-
     /// What this key in a list of leftovers is.
     async fn look_at_leftover(&self, _key: &str) -> Result<Leftover> {
         Ok(Leftover::Spare)
     }
 
-    /// Removes what an interrupted write has left, by its key in a list of leftovers, or gives an object its name back. False where it
+    /// Removes what an interrupted write has left, by its key in a list of leftovers. False where it
     /// is none, or no longer: an object has come out of it, or, as far as the store can tell, somebody is still writing it.
     async fn remove_leftover(&self, key: &str, trace: &Trace) -> Result<bool>;
 

@@ -34,16 +34,30 @@ pub struct ObjectMeta {
 }
 
 impl ObjectMeta {
-    /// Whether this seems to be the object that another address has under this name.
-    pub(crate) fn is_likely(&self, other: &Self) -> bool {
-        self.etag == other.etag && self.is_as_old(other)
+    /// Which version this is.
+    pub fn version(&self) -> Version {
+        Version { etag: self.etag.clone(), modified_s: second(self.modified_ns) }
     }
+}
 
-    /// Whether both were changed last within the same second: a list may tell more of a time than a look.
-    pub(crate) fn is_as_old(&self, other: &Self) -> bool {
-        let second = |meta: &Self| meta.modified_ns.div_euclid(1_000_000_000);
-        second(self) == second(other)
+/// What tells a version of an object from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Its ETag, which the same bytes may have again.
+    pub etag: String,
+    /// When it was written, in seconds since 1970: a list may tell more of a time than a look does.
+    pub modified_s: i64,
+}
+
+impl Version {
+    /// Whether this is what was found.
+    pub fn is_of(&self, found: &ObjectMeta) -> bool {
+        self.etag == found.etag && self.modified_s == second(found.modified_ns)
     }
+}
+
+fn second(ns: i128) -> i64 {
+    ns.div_euclid(1_000_000_000).try_into().unwrap_or_default()
 }
 
 /// What to read.

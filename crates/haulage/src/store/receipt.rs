@@ -104,6 +104,7 @@ impl Store for ReceiptStore {
             lists_all: true,
             in_order: false,
             keeps_properties: false,
+            versions: Versions { conditions: true, unique: true },
             contents: false,
         }
     }

@@ -18,7 +18,8 @@ use crate::options::{CopyOptions, MaxDelete, Overwrite};
 use crate::stage::list::Extras;
 use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
 use crate::stage::remove::Doomed;
-use crate::stage::transfer::{Copying, Ended, Object};
+use crate::stage::taking::{Copy, Origin};
+use crate::stage::transfer::{Ended, Object};
 use crate::store::Location;
 
 /// Why objects are deleted.
@@ -34,8 +35,8 @@ pub(in crate::job) const COPIED_BEFORE: &str =
 pub(super) struct Clearing {
     /// All that only the destination has, once both lists are known to be complete.
     pub(super) extras: Option<Extras>,
-    /// What is safe elsewhere, by the source that it came from, and whether that is in doubt.
-    spare: BTreeMap<(usize, bool), Doomed>,
+    /// What is safe elsewhere, by the source that it came from.
+    spare: BTreeMap<usize, Doomed>,
     /// Where backups go, and how they are copied.
     pub(super) backup: Option<(Location, Arc<CopyOptions>)>,
     /// The names that could not be kept.
@@ -98,10 +99,11 @@ impl Objects {
         if !(is_there && goes) {
             return;
         }
-        let pair = &object.subject.pair;
-        let found_there = object.copying().is_some_and(Copying::found_there);
-        let in_doubt = found_there || pair.looks_copied();
-        self.effects().spare.push(Spare { pair: Arc::clone(pair), in_doubt });
+        let pair = Arc::clone(&object.subject.pair);
+        let origin = if ended.outcome == Outcome::Skipped { Origin::Found } else { Origin::Written };
+        let copy =
+            Copy { key: pair.destination.key.clone(), etag: ended.etag.clone().unwrap_or_default(), origin };
+        self.effects().spare.push(Spare { pair, copy });
     }
 }
 
@@ -110,27 +112,23 @@ impl Flow {
     pub(super) fn clear_away(&mut self) {
         let backups = std::mem::take(&mut self.objects.effects().backups);
         backups.into_iter().for_each(|id| self.back_up(id));
-        for Spare { pair, in_doubt } in std::mem::take(&mut self.objects.effects().spare) {
-            if let Err(error) = self.spare(&pair, in_doubt) {
+        for Spare { pair, copy } in std::mem::take(&mut self.objects.effects().spare) {
+            if let Err(error) = self.spare(&pair, &copy) {
                 self.clearing.failed.get_or_insert(error);
             }
         }
     }
 
     /// Notes that the source of a pair may be deleted, as the version that was copied.
-    fn spare(&mut self, pair: &Pair, in_doubt: bool) -> Result<()> {
+    fn spare(&mut self, pair: &Pair, copy: &Copy) -> Result<()> {
         let Pair { source, destination, meta, origin, .. } = pair;
-        let doomed = self.clearing.spare.entry((*origin, in_doubt)).or_insert_with(|| {
+        let doomed = self.clearing.spare.entry(*origin).or_insert_with(|| {
             let named = pair.relative_name();
             let root = source.key.strip_suffix(named).unwrap_or_default();
             let place = self.opener.location(source.store.clone(), root.to_owned());
-            Doomed::versions_at(place, in_doubt.then(|| destination.store.clone()))
+            Doomed::with_copies(place, destination.store.clone())
         });
-        doomed.names.push(&source.key, meta.size)?;
-        if let Some((_, copies)) = &mut doomed.copies {
-            copies.push(&destination.key, 0)?;
-        }
-        doomed.versions.as_mut().map_or(Ok(()), |versions| versions.push(&meta.etag, 0))
+        doomed.push(&source.key, meta.size, &meta.version(), copy)
     }
 
     /// Deletes what is to go, now that all else is done; true where the job was stopped meanwhile.
@@ -201,8 +199,8 @@ impl Flow {
         let Some((backup, _)) = &self.clearing.backup else {
             return self.delete(Doomed::extras(extras), EXTRA).await;
         };
-        let place = extras.place.clone();
-        self.clearing.spare = BTreeMap::from([((0, false), Doomed::versions_at(place, None))]);
+        let doomed = Doomed::with_copies(extras.place.clone(), backup.store.clone());
+        self.clearing.spare = BTreeMap::from([(0, doomed)]);
         let names = find_extras(extras, backup.clone());
         let (outcome, interrupted) = self.move_all(names).await;
         if interrupted {

@@ -6,6 +6,7 @@ use super::Flow;
 use crate::event::{AttemptRecord, ObjectRecord};
 use crate::stage::plan::Pair;
 use crate::stage::schedule::Unit;
+use crate::stage::taking::Copy;
 use crate::store::BlockWriter;
 
 /// Something for the record, or to be done before it.
@@ -41,8 +42,7 @@ pub(super) struct Effects {
 /// An object that has been copied and may be deleted, as this version.
 pub(super) struct Spare {
     pub(super) pair: Arc<Pair>,
-    /// What is called its copy may be the object itself, and has to outlive it.
-    pub(super) in_doubt: bool,
+    pub(super) copy: Copy,
 }
 
 impl Effects {

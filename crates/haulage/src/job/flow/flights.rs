@@ -187,9 +187,14 @@ impl Flights {
         Some(Landed { flight, ended_ns, result })
     }
 
-    /// Whether another attempt of this step is in flight.
+    /// Whether another attempt of this step is in flight, given up or not.
     pub(super) fn has_twin(&self, unit: &Unit) -> bool {
         self.duplicated && self.by_id.values().any(|flight| is_twin(flight, unit))
+    }
+
+    /// Whether another attempt of this step may still come to something.
+    pub(super) fn has_live_twin(&self, unit: &Unit) -> bool {
+        self.duplicated && self.by_id.values().any(|flight| is_twin(flight, unit) && !flight.overtaken)
     }
 
     /// Ends the other attempts of this step: they land without a result.

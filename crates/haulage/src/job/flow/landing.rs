@@ -81,7 +81,7 @@ impl Flow {
             self.note(error);
         }
         let held = self.take_held(&unit);
-        let twin = held.is_some() || self.flights.has_twin(&unit);
+        let twin = held.is_some() || self.flights.has_live_twin(&unit);
         let wait = error.filter(|_| !twin).and_then(|error| self.retry_wait(error, &unit));
         self.recorder.count_attempt(error.map(Error::kind), wait.is_some());
         if self.recorder.wants_attempt(error.is_some()) {

@@ -1,13 +1,21 @@
 //! Whether two places have nothing in common, so that what is deleted in one is not in the other.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
 
 use super::one::as_prefix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::through;
 use crate::output::resolved;
-use crate::store::{Location, ObjectMeta, Request};
+use crate::stage::taking::gone;
+use crate::store::{Location, PutOptions, Request, Version, witness_name};
+
+/// Names at which a witness is looked for at once.
+const LOOKS: usize = 16;
 
 /// Refuses two folders or prefixes of which one lies in the other.
 pub(super) fn check(operation: &'static str, one: &Location, other: &Location) -> Result<()> {
@@ -20,32 +28,110 @@ pub(super) fn check_outside(operation: &'static str, inner: &Location, outer: &L
     if lies_in(inner, outer) { Err(common(operation, inner, outer)) } else { Ok(()) }
 }
 
-/// Refuses two prefixes of which one lies in the other, though two addresses make them look apart: `object` of the first is what
-/// the second address has under this name.
-pub(super) async fn check_addresses(
+/// Refuses two places that are one, or of which one is inside the other, though two endpoints, mounts or interfaces give them names
+/// apart: something is written at the first, where the job may delete, and looked for at and around the second.
+///
+/// # Errors
+/// `Usage` where it is seen there. What a write or a deletion ends with that neither of them allows.
+pub(super) async fn check_by_witness(
     operation: &'static str,
     one: &Location,
     other: &Location,
-    object: &ObjectMeta,
 ) -> Result<()> {
-    let container = |place: &Location| {
-        let identity = place.store.identity("");
-        identity.trim_end_matches('/').rsplit('/').next().map(str::to_owned)
-    };
-    let (from, to) = (as_prefix(&one.key), as_prefix(&other.key));
-    let nested = from != to && (from.starts_with(&to) || to.starts_with(&from));
-    let remote = !one.store.capabilities().folders && !other.store.capabilities().folders;
-    if !(nested && remote && container(one) == container(other)) {
+    let streams = [one, other].iter().any(|place| place.store.capabilities().in_order);
+    if streams || one.store.identity("") == other.store.identity("") {
         return Ok(());
     }
-    let Location { store, gate, .. } = other;
-    let (api, name) = (store.api(Request::Look), store.name(&object.key));
-    let found = through!(gate, api, name, trace => store.head(&object.key, trace).await);
-    match found {
-        Ok(there) if there.is_likely(object) => Err(common(operation, one, other)),
-        // Another service has something else there, or nothing; what it refuses is told when it matters.
-        _ => Ok(()),
+    let seen = match is_seen(one, other).await {
+        Err(error) if error.kind() == ErrorKind::Permission => {
+            is_seen(other, one).await.map_err(|_| error)?
+        }
+        seen => seen?,
+    };
+    if seen { Err(common(operation, one, other)) } else { Ok(()) }
+}
+
+/// Whether what is written at one place is seen from the other.
+async fn is_seen(at: &Location, from: &Location) -> Result<bool> {
+    let name = witness_name();
+    let (seen, removed) = match folder(at) {
+        Some(folder) => {
+            let path = folder.join(&name);
+            match std::fs::File::create_new(&path) {
+                Ok(_) => {}
+                // There is nothing to be deleted.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(Error::from_io("write to", folder.display().to_string(), error)),
+            }
+            let above = folder.components().filter_map(|part| match part {
+                Component::Normal(name) => name.to_str().map(str::to_owned),
+                _ => None,
+            });
+            let seen = looks(from, &above.collect::<Vec<_>>(), &name).await;
+            let removed = std::fs::remove_file(&path);
+            (seen, removed.map_err(|e| Error::from_io("delete", path.display().to_string(), e)))
+        }
+        None => {
+            let Location { store, key, gate } = at;
+            let (key, container) = (format!("{}{name}", as_prefix(key)), container(at));
+            let (api, object) = (store.api(Request::Put), store.name(&key));
+            let written = through!(gate, api, object, trace => {
+                store.put(&key, Bytes::new().into(), &PutOptions::default(), trace).await
+            });
+            let etag = match written {
+                Ok(put) => put.etag,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            let above = container.into_iter().chain(key.split('/').map(str::to_owned));
+            let mut above: Vec<String> = above.collect();
+            above.pop();
+            let seen = looks(from, &above, &name).await;
+            let (api, object) = (store.api(Request::Delete), store.name(&key));
+            let version = Version { etag, modified_s: 0 };
+            let removed =
+                through!(gate, api, object, trace => store.delete_version(&key, &version, trace).await);
+            (seen, gone(removed))
+        }
+    };
+    // What was seen counts more than what stays of it.
+    Ok(seen? || removed.map(|()| false)?)
+}
+
+/// Looks for a witness at a place, below it by each end of the path that leads to the witness, and above it.
+async fn looks(from: &Location, path: &[String], name: &str) -> Result<bool> {
+    let below =
+        (0..=path.len()).map(|at| path[at..].iter().map(|part| format!("{part}/")).collect::<String>());
+    if let Some(folder) = folder(from) {
+        let seen = |path: PathBuf| std::fs::symlink_metadata(path).is_ok();
+        return Ok(below.into_iter().any(|below| seen(folder.join(below).join(name)))
+            || folder.ancestors().any(|above| seen(above.join(name))));
     }
+    let Location { store, key, gate } = from;
+    let root = as_prefix(key);
+    let above = root.match_indices('/').map(|(at, _)| root[..=at].to_owned());
+    let above = std::iter::once(String::new()).chain(above);
+    let keys: BTreeSet<String> = below
+        .map(|below| format!("{root}{below}{name}"))
+        .chain(above.map(|above| format!("{above}{name}")))
+        .collect();
+    let look = |key: String| async move {
+        let (api, object) = (store.api(Request::Look), store.name(&key));
+        through!(gate, api, object, trace => store.head(&key, trace).await).is_ok()
+    };
+    let mut looked = futures_util::stream::iter(keys).map(look).buffer_unordered(LOOKS);
+    while let Some(seen) = looked.next().await {
+        if seen {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The name of a container.
+fn container(place: &Location) -> Option<String> {
+    let identity = place.store.identity("");
+    identity.trim_end_matches('/').rsplit('/').next().map(str::to_owned)
 }
 
 fn common(operation: &'static str, one: &Location, other: &Location) -> Error {

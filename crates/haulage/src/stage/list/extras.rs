@@ -37,8 +37,8 @@ pub(crate) struct Extras {
     /// The container or folder, and the prefix below which they are.
     pub(crate) place: Location,
     pub(crate) names: Spool,
-    /// The version of each, where they are to be deleted: no other is.
-    pub(crate) versions: Option<Spool>,
+    /// The version of each: its ETag, and when it was written, in seconds.
+    pub(crate) versions: Spool,
     /// How many objects take part at the destination, these among them.
     pub(crate) all: u64,
 }
@@ -56,7 +56,7 @@ pub(super) struct Gathered {
     to: String,
     filter: Filter,
     names: Spool,
-    versions: Option<Spool>,
+    versions: Spool,
     /// Objects found there that take part.
     pub(super) all: u64,
     /// Names below the source that are there and not listed: links and the like.
@@ -70,14 +70,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// None yet, below `to`, of those that `filter` takes; `versions` says that the version of each is kept.
-    pub(super) fn new(wanted: Wanted, to: String, filter: Filter, versions: bool) -> Self {
+    /// None yet, below `to`, of those that `filter` takes.
+    pub(super) fn new(wanted: Wanted, to: String, filter: Filter) -> Self {
         Self {
             wanted,
             to,
             filter,
             names: Spool::default(),
-            versions: versions.then(Spool::default),
+            versions: Spool::default(),
             all: 0,
             not_listed: HashSet::new(),
             whole: true,
@@ -106,7 +106,7 @@ impl Gathered {
 
     /// Keeps the name of an object that is only at the destination, if it takes part.
     pub(super) fn keep(&mut self, object: &ObjectMeta) -> Result<()> {
-        let ObjectMeta { key, size, etag, .. } = object;
+        let ObjectMeta { key, size, .. } = object;
         let Some(name) = key.strip_prefix(&self.to).filter(|name| self.filter.wants(name)) else {
             return Ok(());
         };
@@ -124,7 +124,8 @@ impl Gathered {
         self.missed = self.missed.take().or_else(|| self.filter.misses(name));
         self.all += 1;
         self.names.push(key, *size)?;
-        self.versions.as_mut().map_or(Ok(()), |versions| versions.push(etag, 0))
+        let version = object.version();
+        self.versions.push(&version.etag, version.modified_s as u64)
     }
 
     fn is_at_the_source(&self, name: &str) -> bool {
@@ -152,6 +153,7 @@ impl Listing {
             // Else the log of the last run would be deleted.
             apart::check_outside("log to", &self.opener.open_destination(log)?, &destination)?;
         }
+        self.check_by_witness("sync", &destination, &source).await?;
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
         match self.shape(&source, false).await {
             Ok(Shape::Tree(pages)) => {
@@ -172,6 +174,16 @@ impl Listing {
                     .hint("leave out --delete, or name the folder or prefix that it is in"))
             }
         }
+    }
+
+    /// Refuses places that two names make look apart. A dry run writes nothing, and says so of nothing.
+    pub(super) async fn check_by_witness(
+        &self,
+        operation: &'static str,
+        one: &Location,
+        other: &Location,
+    ) -> Result<()> {
+        if self.plans { Ok(()) } else { apart::check_by_witness(operation, one, other).await }
     }
 
     /// Refuses to sync what the other side holds, or what holds the backups.
@@ -224,7 +236,7 @@ mod tests {
     fn what_the_source_has_under_that_name_is_not_extra_though_it_is_not_listed() {
         let wanted = Wanted::Deleted(Deleting::default());
         let filter = Filter::new(&[], &["*.keep".into()]).unwrap();
-        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter);
         let skipped = |name: &str| Error::new(ErrorKind::Unsupported, "list", name, "a link");
         gathered.not_listed(&skipped("/from/link"), "/from/");
         gathered.not_listed(&skipped("/from/a/pipe"), "/from");
@@ -238,7 +250,7 @@ mod tests {
         assert!(gathered.whole);
         let filter = Filter::new(&[], &[]).unwrap();
         let wanted = Wanted::Deleted(Deleting::default());
-        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter, true);
+        let mut gathered = Gathered::new(wanted, "to/".to_owned(), filter);
         gathered.not_listed(&Error::new(ErrorKind::Io, "list", "/from/x", "denied"), "/from/");
         assert!(!gathered.whole);
     }

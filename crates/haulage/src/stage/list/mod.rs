@@ -276,6 +276,7 @@ impl Listing {
             Shape::Tree(pages) => {
                 if self.moves {
                     apart::check("move", &source, destination)?;
+                    self.check_by_witness("move", &source, destination).await?;
                     // Else what is logged would be moved while it is written.
                     if let Some(log) = &self.log {
                         apart::check_outside("log to", &self.opener.open_destination(log)?, &source)?;
@@ -299,6 +300,14 @@ impl Listing {
         let mut pair = Pair { origin: self.origin, ..one(&source, destination, meta, several) };
         if self.moves && self.identity(&pair.source) == self.identity(&pair.destination) {
             return Err(apart::same("move", &pair.source.name()));
+        }
+        if self.moves {
+            let beside = |place: &Place| {
+                let folder = place.key.rfind('/').map_or(0, |slash| slash + 1);
+                self.opener.location(place.store.clone(), place.key[..folder].to_owned())
+            };
+            let (here, there) = (beside(&pair.source), beside(&pair.destination));
+            self.check_by_witness("move", &here, &there).await?;
         }
         // Nothing is in a stream that may be looked at; and what a stream brings is not known before it has been read.
         if (self.overwrite != Overwrite::Always || self.backs_up.is_some()) && !from_stream && !to_stream {

@@ -38,7 +38,10 @@ impl Listing {
         let (source, destination) = (self.opener.open(source)?, self.opener.open(destination)?);
         match work {
             Work::Sync { .. } => self.check_apart(&source, &destination)?,
-            Work::Move { .. } => apart::check("move", &source, &destination)?,
+            Work::Move { .. } => {
+                apart::check("move", &source, &destination)?;
+                self.check_by_witness("move", &source, &destination).await?;
+            }
             _ => {}
         }
         self.prepare(&source, ahead::TREE);

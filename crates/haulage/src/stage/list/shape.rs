@@ -25,7 +25,7 @@ impl Listing {
     pub(super) async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key, gate } = location;
         if names_none(key) {
-            return Ok(Shape::Tree(self.below(location, verify)));
+            return Ok(Shape::Tree(below(location, verify)));
         }
         let (api, name) = (store.api(Request::Look), store.name(key));
         let looking = async { through!(gate, api, name, trace => answered(store.head(key, trace).await)) };
@@ -35,7 +35,7 @@ impl Listing {
             Ok(looked) => (looked, None),
             Err(_) => {
                 self.prepare(location, ahead::TREE);
-                let pages = self.below(location, verify);
+                let pages = below(location, verify);
                 (looking.await, Some(pages))
             }
         };
@@ -45,11 +45,7 @@ impl Listing {
                 Ok(Shape::One(meta))
             }
             Err(missing) => {
-                if store.find_aside(key, self.puts_back()).await? {
-                    let back = through!(gate, api, name, trace => store.head(key, trace).await)?;
-                    return Ok(Shape::One(back));
-                }
-                let mut pages = pages.unwrap_or_else(|| self.below(location, verify));
+                let mut pages = pages.unwrap_or_else(|| below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
                     Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
@@ -61,17 +57,6 @@ impl Listing {
                 }
             }
         }
-    }
-
-    /// Whether what a killed move has left of a source without its name gets it back: only where this one may change its source.
-    pub(super) fn puts_back(&self) -> bool {
-        self.moves && !self.plans
-    }
-
-    /// The list of all below a source.
-    fn below(&self, location: &Location, verify: bool) -> Pages {
-        let request = ListRequest { puts_back: self.puts_back(), ..all_below(location, verify) };
-        Pages::of(&*location.store, request, location.gate.clone())
     }
 }
 

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::extras::{Gathered, Wanted};
 use super::one::as_prefix;
 use super::pages::Pages;
-use super::{Listed, Listing, ahead, apart, is_marker, with_glob_hint};
+use super::{Listed, Listing, ahead, is_marker, with_glob_hint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
@@ -33,9 +33,7 @@ impl Listing {
         let (there, ()) = tokio::join!(self.cursor(destination, &to, wanted), preparing);
         let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
-        // What is written meanwhile, under this name or one that the disk takes for it, is not what was listed.
-        let by_version = wanted != Wanted::Told;
-        let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone(), by_version);
+        let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone());
         let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
         while let Some(page) = pages.next().await? {
             for problem in page.problems {
@@ -60,9 +58,6 @@ impl Listing {
                     continue;
                 }
                 seen += 1;
-                if let (1, Some(operation)) = (seen, self.deletes(wanted)) {
-                    apart::check_addresses(operation, source, destination, &meta).await?;
-                }
                 let taken = self.filter.wants(&relative) && self.filter.takes(&meta);
                 // One that takes no part is there all the same, and its counterpart is not extra.
                 if !taken && wanted == Wanted::No {
@@ -117,23 +112,13 @@ impl Listing {
         self.send(Listed::Warning { object, message }).await
     }
 
-    /// What the work is called, where it deletes anything.
-    fn deletes(&self, wanted: Wanted) -> Option<&'static str> {
-        match wanted {
-            Wanted::Deleted(_) => Some("sync"),
-            _ => self.moves.then_some("move"),
-        }
-    }
-
     /// How to learn what is at the destination while the source is listed.
     async fn cursor(&self, destination: &Location, prefix: &str, wanted: Wanted) -> Result<Cursor> {
         let (store, gate) = (destination.store.clone(), destination.gate.clone());
         if self.overwrite == Overwrite::Always && wanted == Wanted::No && self.backs_up.is_none() {
             return Ok(Cursor::unasked(store, gate));
         }
-        // A killed move may have left a second name there, too.
-        let request =
-            ListRequest { prefix: prefix.to_owned(), puts_back: self.puts_back(), ..ListRequest::default() };
+        let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
         Cursor::listing(store, gate, request, wanted != Wanted::No).await
     }
 }

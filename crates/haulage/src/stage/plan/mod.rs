@@ -15,7 +15,7 @@ pub(crate) use pieces::Pieces;
 pub(crate) use removal::{Facts, Withheld, may_delete};
 
 use crate::options::{Assigned, Compare, Portion};
-use crate::store::{ObjectMeta, Request, Store};
+use crate::store::{ObjectMeta, Store};
 
 /// An object's place: a store and a name in it.
 #[derive(Clone, Debug)]
@@ -113,37 +113,6 @@ impl Pair {
     /// The name below the destination that the user wrote.
     pub(crate) fn relative_name(&self) -> &str {
         &self.destination.key[self.name_at..]
-    }
-
-    /// Whether both ends are named in two ways, so that nothing but what they hold tells whether they are one object.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.source.store.identity("") != self.destination.store.identity("")
-    }
-
-    /// Whether both ends may be one object, which two endpoints, mounts or interfaces give two names: then nothing is its copy. By what
-    /// is known from before anything was written.
-    pub(crate) fn may_be_one(&self) -> bool {
-        let meta = &self.meta;
-        // A gateway gives an ETag of its own to what another interface, or a disk, has: the time has to do.
-        let is_likely = |there: &ObjectMeta| {
-            let as_old = there.size == meta.size && there.is_as_old(meta);
-            there.is_likely(meta) || (self.interfaces_differ() && as_old && !self.looks_copied())
-        };
-        self.is_apart() && self.existing.there().is_some_and(is_likely)
-    }
-
-    fn interfaces_differ(&self) -> bool {
-        self.source.store.api(Request::Look) != self.destination.store.api(Request::Look)
-    }
-
-    /// Whether what is there has exactly the time of its source, as a copy has. What a gateway shows as an object may be a file with
-    /// this time too: only a [hold](Store::hold), or to [set it aside](Store::set_aside), tells them apart.
-    pub(crate) fn looks_copied(&self) -> bool {
-        let Some(there) = self.existing.there().filter(|_| self.interfaces_differ()) else { return false };
-        let is_file = |place: &Place| place.store.capabilities().folders;
-        let given_ns = self.meta.source_modified_ns.unwrap_or(self.meta.modified_ns);
-        (is_file(&self.destination) && there.modified_ns == given_ns)
-            || (is_file(&self.source) && there.source_modified_ns == Some(given_ns))
     }
 
     /// Whether what is `there` may be the source, if only the list of sources said more.

@@ -9,7 +9,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Done, Next, Origin, Versions, next};
+use super::{Done, Next, Origin, next};
+use crate::store::Versions;
 
 /// Bytes, by a number.
 type Content = u8;
@@ -126,6 +127,7 @@ struct State {
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
+#[expect(dead_code, reason = "a trace shows them")]
 enum Deed {
     /// A mover, by its number, has come so far.
     Came(usize, At),
@@ -213,7 +215,8 @@ impl Scene {
 
     /// Does what is asked for, if its condition is true: what the name holds then.
     fn done(&self, state: &mut State, request: Request) -> Option<Option<Seen>> {
-        let (Request::Write { name, .. } | Request::Claim { name, .. } | Request::Delete { name, .. }) = request;
+        let (Request::Write { name, .. } | Request::Claim { name, .. } | Request::Delete { name, .. }) =
+            request;
         let there = self.there(state, name);
         let conditions = |rule| self.versions.conditions && self.has(rule);
         let allowed = match request {
@@ -232,7 +235,10 @@ impl Scene {
         let (content, in_parts) = match request {
             Request::Write { content, seen, .. } => {
                 // Whoever replaces what it has seen was told to.
-                if seen.zip(there).is_some_and(|(seen, there)| seen.content == there.content && content != seen.content) {
+                if seen
+                    .zip(there)
+                    .is_some_and(|(seen, there)| seen.content == there.content && content != seen.content)
+                {
                     self.destroyed(state, name);
                 }
                 (Some(content), false)
@@ -271,7 +277,8 @@ impl Scene {
     fn destroyed(&self, state: &mut State, name: Name) {
         let Some(Seen { content, .. }) = self.there(state, name) else { return };
         let is_safe = |(other, object): (Name, &Option<Object>)| {
-            other != self.place(name) && object.is_some_and(|object| object.durable && object.seen.content == content)
+            other != self.place(name)
+                && object.is_some_and(|object| object.durable && object.seen.content == content)
         };
         let is_going = |mover: &Mover| match &mover.at {
             At::Copied(Taking { source, done, .. }) => done.copy_seen && source.content == content,
@@ -310,7 +317,9 @@ impl Scene {
                         }
                         None => {
                             let request = Request::Write { name: *to, content: source.content, seen: there };
-                            self.ask(state, number, request, &mut found, |copy| copied(copy, Origin::Written));
+                            self.ask(state, number, request, &mut found, |copy| {
+                                copied(copy, Origin::Written)
+                            });
                         }
                     }
                 }
@@ -342,7 +351,7 @@ impl Scene {
             let at = if self.there(state, name) == Some(seen) { on(done, copy) } else { At::Ended };
             state.came(number, at)
         };
-        match next(origin, self.versions, done) {
+        match next(Some(origin), self.versions, done) {
             Next::Claim => {
                 let request = Request::Claim { name: to, seen: copy };
                 self.ask(state, number, request, found, |copy| on(Done { claimed: true, ..done }, copy));
@@ -430,7 +439,9 @@ impl Scene {
         let mut at = 0;
         while let Some((state, _)) = reached.get(at).copied() {
             let quiet = state.late.is_none() && state.movers.iter().all(|mover| mover.at == At::Ended);
-            let stuck = quiet && self.without.is_none() && !(0..self.movers.len()).all(|number| self.ends(&state, number));
+            let stuck = quiet
+                && self.without.is_none()
+                && !(0..self.movers.len()).all(|number| self.ends(&state, number));
             if stuck || self.loses(&state) {
                 let mut deeds = Vec::new();
                 let mut from = at;
@@ -547,7 +558,11 @@ fn each_rule_is_needed() {
 #[test]
 fn without_conditions_only_movers_to_one_name_and_a_third_client_can_lose() {
     let apart = scenes(WITHOUT).filter(|scene| {
-        scene.movers.iter().enumerate().all(|(number, (_, to))| !scene.movers[..number].iter().any(|(_, other)| other == to))
+        scene
+            .movers
+            .iter()
+            .enumerate()
+            .all(|(number, (_, to))| !scene.movers[..number].iter().any(|(_, other)| other == to))
     });
     let (_, loss) = explore(apart);
     assert!(loss.is_none(), "{loss:#?}");

@@ -55,6 +55,8 @@ pub(crate) struct Task {
     pub(crate) blocks: BlockSizes,
     /// The service copies the object.
     pub(crate) by_service: bool,
+    /// The source goes when it is copied.
+    pub(crate) moves: bool,
     /// A copy that turns out to be none is removed again.
     pub(crate) retracts: bool,
     pub(crate) turns: Turns,

@@ -6,6 +6,7 @@ use super::attempt::Task;
 use crate::checksum::{Crc64, Md5};
 use crate::error::{ErrorKind, Result};
 use crate::options::{Overwrite, TierChoice};
+use crate::stage::plan::Existing;
 use crate::store::{
     Attributes, ObjectMeta, Posix, Precondition, Properties, PutOptions, Tags, Trace, travels,
 };
@@ -16,9 +17,14 @@ pub(super) fn put_options(
     crc64: Option<Crc64>,
     md5: Option<Md5>,
 ) -> PutOptions {
-    let precondition = match task.options.overwrite {
-        Overwrite::Never => Precondition::IfAbsent,
-        Overwrite::IfDifferent | Overwrite::Always => Precondition::None,
+    let precondition = match (task.options.overwrite, &task.pair.existing) {
+        (Overwrite::Never, _) => Precondition::IfAbsent,
+        // Who moves to this name too, or from it, may count on what is there.
+        (Overwrite::IfDifferent, Existing::Absent) if task.moves => Precondition::IfAbsent,
+        (Overwrite::IfDifferent, Existing::Present(there) | Existing::Listed(there)) if task.moves => {
+            Precondition::IfMatch(there.etag.clone())
+        }
+        (Overwrite::IfDifferent | Overwrite::Always, _) => Precondition::None,
     };
     PutOptions {
         attributes: attributes(task, meta, crc64, md5),

@@ -6,6 +6,7 @@ use super::object::Done;
 use super::settled::settled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::stage::plan::Pair;
+use crate::stage::taking::retract;
 use crate::stage::verify::{check_crc64, check_md5};
 use crate::store::{BlockRange, CopySource, ObjectMeta, Stored, Trace};
 
@@ -30,7 +31,7 @@ pub(super) async fn whole(task: &Task, trace: &Trace) -> Result<Done> {
     };
     if let Err(error) = compared.and_then(|()| check_md5(&name, put.md5, meta.md5)) {
         // It has the name already, and nobody shall take it for the copy.
-        let _ = destination.store.delete(&destination.key, trace).await;
+        retract(&*destination.store, &destination.key, &put.etag, trace).await;
         return Err(error);
     }
     Ok(Done::Copied { put, told: told.map(Box::new) })

@@ -6,6 +6,7 @@ use crate::checksum::{Crc64, Crc64Stream};
 use crate::error::{Error, ErrorKind, Result};
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::read;
+use crate::stage::taking::retract;
 use crate::stage::verify::check_crc64;
 use crate::store::{BlockId, BlockRange, ObjectMeta, Trace};
 
@@ -39,8 +40,7 @@ pub(super) async fn compare(task: &Task, range: Option<BlockRange>, trace: &Trac
     let (at, len) = range.map_or((0, meta.size), |range| (range.offset, range.len));
     let cause = format!("contents differ within bytes {at} to {}: CRC64 {ours} and {theirs}", at + len);
     // Under this name the next run would take it for the copy.
-    let removed =
-        task.retracts && destination.store.delete_version(&destination.key, &there.etag, trace).await.is_ok();
+    let removed = task.retracts && retract(&*destination.store, &destination.key, &there.etag, trace).await;
     Ok(Done::Differs { range, cause, sure: ours_sure && theirs_sure, removed })
 }
 

@@ -14,7 +14,8 @@ use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
-    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult, Trace,
+    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult,
+    Trace, changed_since,
 };
 use crate::store::{answer, tags};
 
@@ -225,6 +226,28 @@ fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
     let cause = "this service takes uncommitted blocks for a blob, so that they cannot be removed safely";
     Error::new(ErrorKind::Unsupported, "clean", store.display(key), cause)
         .hint("the service removes them after a week")
+}
+
+/// Writes the metadata of a blob once more as it is, which gives it another ETag.
+pub(super) async fn claim(store: &AzureStore, key: &str, etag: &str, trace: &Trace) -> Result<String> {
+    let name = store.display(key);
+    let asked = store.asked("claim", &name, 'r', ErrorKind::SourceChanged);
+    let changed = |error: Error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::SourceChanged => changed_since(store.display(key)),
+        _ => error,
+    };
+    let operation =
+        store.operation(rules::GET_PROPERTIES, Method::HEAD, key, &[], HeaderMap::new(), Bytes::new());
+    let there = store.service.send(operation, asked, trace).await.map_err(changed)?;
+    let metadata = there.headers().iter().filter(|(name, _)| name.as_str().starts_with(meta::META));
+    let mut headers: HeaderMap = metadata.map(|(name, text)| (name.clone(), text.clone())).collect();
+    let asked = store.asked("claim", &name, 'w', ErrorKind::SourceChanged);
+    set_precondition(&mut headers, &Precondition::IfMatch(etag.to_owned()), asked)?;
+    let query = [("comp", "metadata")];
+    let operation = store.operation(rules::SET_METADATA, Method::PUT, key, &query, headers, Bytes::new());
+    let response = store.service.send(operation, asked, trace).await.map_err(changed)?;
+    trace.mark(Phase::Committed);
+    Ok(headers::etag(response.headers()))
 }
 
 /// Deletes a blob; where a version is named only as that, and not with its snapshots, which nobody has copied.

@@ -91,7 +91,7 @@ pub(super) async fn whole(
         // A server that does not know the request takes it for a blob without content.
         let there = blob::head(store, key, trace).await?;
         if there.size != from.size && there.etag == etag {
-            let _ = blob::delete(store, key, None, trace).await;
+            let _ = blob::delete(store, key, Some(&etag), trace).await;
             return Err(asked
                 .error(ErrorKind::Unsupported, "the service made a blob of another size than the source's"));
         }

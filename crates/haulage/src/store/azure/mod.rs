@@ -47,7 +47,7 @@ use super::answer::Rule;
 use super::{
     Access, BlockWriter, Capabilities, CopyRules, CopySource, CutRules, GetOptions, GetResult, ListRequest,
     Lister, ObjectMeta, Payload, Peer, Phase, Presigned, PutOptions, PutResult, Request, Store, StoreOptions,
-    Trace,
+    Trace, Version, Versions,
 };
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
@@ -80,6 +80,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     lists_all: true,
     in_order: false,
     keeps_properties: true,
+    versions: Versions { conditions: true, unique: true },
 };
 
 /// One container, or the account where the address names none. Clones share it.
@@ -282,6 +283,7 @@ impl Store for AzureStore {
             Request::Copy => "PutBlobFromURL",
             Request::CopyBlock => "PutBlockFromURL",
             Request::Commit => "PutBlockList",
+            Request::Claim => "SetBlobMetadata",
             Request::Delete | Request::DeleteMany => "DeleteBlob",
             Request::CreateContainer => "CreateContainer",
             Request::DeleteContainer => "DeleteContainer",
@@ -370,9 +372,14 @@ impl Store for AzureStore {
         blob::delete(self, key, None, trace).await
     }
 
-    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+    async fn delete_version(&self, key: &str, version: &Version, trace: &Trace) -> Result<()> {
         self.need_key("delete", key)?;
-        blob::delete(self, key, Some(etag), trace).await
+        blob::delete(self, key, Some(&version.etag), trace).await
+    }
+
+    async fn claim(&self, key: &str, etag: &str, trace: &Trace) -> Result<String> {
+        self.need_key("claim", key)?;
+        blob::claim(self, key, etag, trace).await
     }
 
     async fn presign(&self, key: &str, access: Access, life: Duration, trace: &Trace) -> Result<Presigned> {

@@ -33,6 +33,7 @@ mod table {
     pub(crate) const PUT_BLOCK:        Rule = Rule { status: 201, body: Body::Nothing, etag: false };
     pub(crate) const PUT_BLOCK_LIST:   Rule = Rule { status: 201, body: Body::Nothing, etag: true };
     pub(crate) const GET_BLOCK_LIST:   Rule = Rule { status: 200, body: BLOCKS,        etag: false };
+    pub(crate) const SET_METADATA:     Rule = Rule { status: 200, body: Body::Nothing, etag: true };
     pub(crate) const DELETE_BLOB:      Rule = Rule { status: 202, body: Body::Nothing, etag: false };
     pub(crate) const LIST_BLOBS:       Rule = Rule { status: 200, body: LIST,          etag: false };
     pub(crate) const LIST_CONTAINERS:  Rule = Rule { status: 200, body: LIST,          etag: false };

@@ -1,4 +1,4 @@
-//! The names of what an interrupted write or a killed move leaves in a folder; none of it is content.
+//! The names of what an interrupted write leaves in a folder; none of it is content.
 
 /// Every leftover's name begins so ...
 const PREFIX: &str = ".haul-";
@@ -12,9 +12,6 @@ const PARTIAL: &str = ".partial";
 /// ... or the list of the ranges in it.
 const LIST: &str = ".ranges.partial";
 
-/// ... or the folder that holds a file under its own name.
-const HELD: &str = ".held";
-
 /// The mark of a folder that is being written to; the digits are its initials, four times.
 pub(super) const MARK: &str = ".haul-6d61726b6d61726b.partial";
 
@@ -23,14 +20,14 @@ pub(super) fn partial_name(number: u64) -> String {
     format!("{PREFIX}{number:016x}{PARTIAL}")
 }
 
+/// The name of something that is written to be looked for elsewhere. A folder takes it for a leftover.
+pub(crate) fn witness_name() -> String {
+    partial_name(fastrand::u64(..))
+}
+
 /// The list of ranges that lies beside a partial file.
 pub(super) fn list_of(partial: &str) -> String {
     partial.strip_suffix(PARTIAL).unwrap_or(partial).to_owned() + LIST
-}
-
-/// The name of a folder for a file that is held.
-pub(super) fn held_name(number: u64) -> String {
-    format!("{PREFIX}{number:016x}{HELD}")
 }
 
 /// The digits and the ending of a name that we may have given.
@@ -46,16 +43,9 @@ pub(super) fn partial_of(name: &str) -> Option<String> {
     matches!(ending, PARTIAL | LIST).then(|| format!("{PREFIX}{digits}{PARTIAL}"))
 }
 
-/// Whether a folder of this name is one for a file that is held.
-pub(super) fn is_for_held(folder: &str) -> bool {
-    parts(folder).is_some_and(|(_, ending)| ending == HELD)
-}
-
 /// Whether nothing is written under this key, for it would be no content.
 pub(super) fn is_none_of_content(key: &str) -> bool {
-    let mut above = key.split('/');
-    let name = above.next_back().unwrap_or(key);
-    is_leftover(name) || above.any(is_for_held)
+    is_leftover(key.rsplit('/').next().unwrap_or(key))
 }
 
 /// Whether a name is that of a leftover.
@@ -92,19 +82,14 @@ mod tests {
             "x.haul-0000000000001234.partial",
             ".haul-0000000000001234",
             ".haul-ä00000000000123.partial",
-            ".haul-0000000000001234.held",
         ] {
             assert!(!is_leftover(name), "{name}");
         }
-        assert!(is_for_held(&held_name(0x1234)) && !is_for_held(&partial) && !is_for_held(".haul-1234.held"));
     }
 
     #[test]
     fn nothing_is_written_where_it_would_be_no_content() {
         for key in [".haul-0000000000001234.partial", "a/.haul-0000000000001234.ranges.partial"] {
-            assert!(is_none_of_content(key), "{key}");
-        }
-        for key in ["a/.haul-0000000000001234.held/b", ".haul-0000000000001234.held/b/c"] {
             assert!(is_none_of_content(key), "{key}");
         }
         for key in ["a", "a/.haul-0000000000001234.held", ".haul-0000000000001234.partial/b"] {

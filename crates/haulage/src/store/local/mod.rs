@@ -9,8 +9,6 @@ mod finish;
 mod flush;
 #[cfg(fuzzing)]
 pub mod fuzz;
-mod held;
-mod hold;
 mod leftover;
 mod mark;
 mod medium;
@@ -31,7 +29,7 @@ use async_trait::async_trait;
 
 use self::file::Reader;
 use self::flush::Written;
-pub use self::hold::Hold;
+pub(crate) use self::leftover::witness_name;
 use self::mark::doubted_since;
 use self::medium::Medium;
 use self::partial::PartialFile;
@@ -203,6 +201,7 @@ impl Store for LocalStore {
             lists_all: true,
             in_order: false,
             keeps_properties: false,
+            versions: Versions { conditions: true, unique: true },
             contents: true,
         }
     }
@@ -218,23 +217,6 @@ impl Store for LocalStore {
 
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
         Box::new(Walker::new(self.tree.clone(), request))
-    }
-
-    async fn hold(&self, key: &str) -> Result<Option<Hold>> {
-        let (store, key) = (self.following_none(), key.to_owned());
-        blocking(move || store.source(&key).and_then(Hold::new)).await.map(Some)
-    }
-
-    async fn set_aside(&self, key: &str, etag: &str) -> Result<Option<Hold>> {
-        let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
-        blocking(move || {
-            store.check_version(&key, &etag)?;
-            let place = store.following_none().source(&key)?;
-            file::head(&place, key, false, None)?;
-            Hold::aside(place)
-        })
-        .await
-        .map(Some)
     }
 
     async fn head(&self, key: &str, _trace: &Trace) -> Result<ObjectMeta> {
@@ -368,11 +350,20 @@ impl Store for LocalStore {
     }
 
     /// In one go: a file system has no such condition, and what is written between the look and the end would be gone.
-    async fn delete_version(&self, key: &str, etag: &str, _trace: &Trace) -> Result<()> {
-        let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
+    async fn delete_version(&self, key: &str, version: &Version, _trace: &Trace) -> Result<()> {
+        let (store, key, etag) = (self.clone(), key.to_owned(), version.etag.clone());
         blocking(move || {
             store.check_version(&key, &etag)?;
             store.following_none().remove(&key)
+        })
+        .await
+    }
+
+    async fn claim(&self, key: &str, etag: &str, _trace: &Trace) -> Result<String> {
+        let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
+        blocking(move || {
+            store.check_version(&key, &etag)?;
+            file::touch(&store.source(&key)?, store.tree.follows(&key))
         })
         .await
     }
@@ -393,32 +384,14 @@ impl Store for LocalStore {
         let _ = pruned.await;
     }
 
-    async fn find_aside(&self, key: &str, puts_back: bool) -> Result<bool> {
-        let (store, key) = (self.following_none(), key.to_owned());
-        blocking(move || match store.source(&key) {
-            Ok(Place { folder, name }) => held::find_aside(&folder, &name, puts_back),
-            // There is no such folder.
-            Err(_) => Ok(false),
-        })
-        .await
-    }
-
     async fn look_at_leftover(&self, key: &str) -> Result<Leftover> {
         let (store, key) = (self.clone(), key.to_owned());
-        blocking(move || {
-            let place = store.source(&key)?;
-            if leftover::is_for_held(&place.name) { held::state(&place) } else { Ok(partial::state(&place)) }
-        })
-        .await
+        blocking(move || Ok(partial::state(&store.source(&key)?))).await
     }
 
     async fn remove_leftover(&self, key: &str, _trace: &Trace) -> Result<bool> {
         let (store, key) = (self.clone(), key.to_owned());
-        blocking(move || {
-            let place = store.source(&key)?;
-            if leftover::is_for_held(&place.name) { held::put_back(&place) } else { partial::remove(&place) }
-        })
-        .await
+        blocking(move || partial::remove(&store.source(&key)?)).await
     }
 
     async fn create_container(&self, _trace: &Trace) -> Result<()> {

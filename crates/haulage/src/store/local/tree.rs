@@ -288,13 +288,6 @@ impl Folder {
         rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777))
     }
 
-    /// A folder in it, opened for reading; follows no link.
-    pub(super) fn open_folder(&self, name: &str) -> rustix::io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?;
-        Ok(Self::new(fd, self.path.join(name)))
-    }
-
     /// Removes an entry that is no folder.
     pub(super) fn remove(&self, name: &str) -> rustix::io::Result<()> {
         rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())

@@ -11,12 +11,12 @@ use async_trait::async_trait;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::leftover::{MARK, is_for_held, is_leftover, is_list, partial_of};
+use super::leftover::{MARK, is_leftover, is_list, partial_of};
 use super::mark::{doubted_since, in_doubt, is_held};
-use super::tree::{Folder, Place, Tree, os};
-use super::{blocking, file, held, not_utf8};
+use super::tree::{Folder, Tree, os};
+use super::{blocking, file, not_utf8};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Trace};
+use crate::store::{ListPage, ListRequest, Lister, Trace};
 
 /// Names in a page: enough that the hop to the blocking pool costs nothing.
 const PAGE: usize = 1000;
@@ -103,14 +103,7 @@ impl Walk {
     fn read_level(&self, key: String, problems: &mut Vec<Error>) -> Result<Level> {
         let folder = self.tree.folder(&key, false)?;
         let identity = if self.tree.follows_all() { Some(self.identify(&folder)?) } else { None };
-        let known = problems.len();
         let mut entries = self.entries(&folder, problems)?;
-        let prefix = &self.request.prefix;
-        let below = prefix.is_empty() || format!("{key}/").starts_with(prefix);
-        if self.request.puts_back && below && put_back(&folder, &entries) {
-            problems.truncate(known);
-            entries = self.entries(&folder, problems)?;
-        }
         let leftovers = self.request.leftovers;
         entries.retain(|entry| match leftovers {
             _ if entry.folder().is_some() => true,
@@ -139,8 +132,6 @@ impl Walk {
             let followed = || self.tree.follows_all().then(|| folder.stat_followed(&name).ok()).flatten();
             let is_folder = match entry.kind {
                 FileType::Directory => true,
-                // A link of such a name is none of ours.
-                FileType::Symlink if is_for_held(&name) => false,
                 FileType::Symlink => followed().is_some_and(|found| is_directory(&found)),
                 _ => false,
             };
@@ -173,8 +164,6 @@ impl Walk {
             None if below && entry.name == MARK && doubted_since(&level.folder).is_some() => {
                 page.problems.push(in_doubt(&level.folder));
             }
-            Some(name) if is_for_held(name) && below => self.visit_held(name, &key, page),
-            Some(name) if is_for_held(name) => {}
             None if below => visit_file(&self.tree, &level.folder, key, &entry.name, self.doubted, page),
             Some(_) if self.request.hierarchical && below && key != *prefix => page.prefixes.push(key),
             Some(_) if below || prefix.starts_with(&key) => {
@@ -187,28 +176,6 @@ impl Walk {
             _ => {}
         }
     }
-
-    /// A folder in which a file may stand that has no other name.
-    fn visit_held(&self, name: &str, key: &str, page: &mut ListPage) {
-        let Some(level) = self.levels.last() else { return };
-        let place = Place { folder: Arc::clone(&level.folder), name: name.to_owned() };
-        let (size, problem) = held::look(&place);
-        match level.folder.stat(name) {
-            Ok(found) if self.request.leftovers => {
-                let meta = file::meta(key.trim_end_matches('/').to_owned(), &found);
-                page.objects.push(ObjectMeta { size, ..meta });
-            }
-            _ => page.problems.extend(problem),
-        }
-    }
-}
-
-/// Puts back what killed moves have left aside: true where something may be there now that was not.
-fn put_back(folder: &Arc<Folder>, entries: &[Entry]) -> bool {
-    let left = entries.iter().filter_map(Entry::folder).filter(|name| is_for_held(name));
-    let places = left.map(|name| Place { folder: Arc::clone(folder), name: name.to_owned() });
-    // What cannot be put back is reported when its turn comes.
-    places.filter(|place| held::put_back(place).unwrap_or(false)).count() > 0
 }
 
 fn visit_file(
@@ -312,29 +279,6 @@ mod tests {
         let walker = Walker::new(Tree::new(dir.path(), Follow::All), ListRequest::default());
         let (found, _, problems) = walk(walker).await;
         assert_eq!((found, problems), (vec!["a/file".into(), "a/same".into(), "away/far".into()], 2));
-    }
-
-    #[tokio::test]
-    async fn what_a_killed_move_has_left_aside_is_a_problem_until_it_is_put_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let held = dir.path().join("a/b/.haul-0000000000000001.held");
-        std::fs::create_dir_all(&held).unwrap();
-        std::fs::write(held.join("f"), "the only copy").unwrap();
-        std::fs::write(dir.path().join("a/b/g"), "1").unwrap();
-        // Empty, as where the move came no further.
-        std::fs::create_dir(dir.path().join(".haul-0000000000000002.held")).unwrap();
-        let request = |prefix: &str| ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
-        assert_eq!(keys(dir.path(), request("")).await, (vec!["a/b/g".to_owned()], vec![], 1));
-        let leftovers = ListRequest { leftovers: true, ..request("a/") };
-        let (left, _, problems) = keys(dir.path(), leftovers).await;
-        assert_eq!((left, problems), (vec!["a/b/.haul-0000000000000001.held".to_owned()], 0));
-        // Only below what is moved.
-        let moved = ListRequest { puts_back: true, ..request("a/b/c/") };
-        assert_eq!(keys(dir.path(), moved).await, (vec![], vec![], 0));
-        assert!(held.exists());
-        let moved = ListRequest { puts_back: true, ..request("a/") };
-        assert_eq!(keys(dir.path(), moved).await.0, ["a/b/f", "a/b/g"]);
-        assert!(!held.exists());
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ mod address;
 mod auth;
 mod body;
 mod bucket;
+mod claim;
 mod credentials;
 mod endpoint;
 mod error;
@@ -48,7 +49,7 @@ use super::answer::Rule;
 use super::{
     Access, Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
     ListRequest, Lister, ObjectMeta, Payload, Peer, Presigned, PutOptions, PutResult, Request, Store,
-    StoreOptions, Trace,
+    StoreOptions, Trace, Version, Versions,
 };
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
@@ -279,6 +280,7 @@ impl Store for S3Store {
             lists_all: false,
             in_order: false,
             keeps_properties: true,
+            versions: Versions { conditions: true, unique: false },
         }
     }
 
@@ -302,6 +304,7 @@ impl Store for S3Store {
             Request::Copy => "CopyObject",
             Request::CopyBlock => "UploadPartCopy",
             Request::Commit => "CompleteMultipartUpload",
+            Request::Claim => "CopyObject",
             Request::Delete => "DeleteObject",
             Request::DeleteMany => "DeleteObjects",
             Request::CreateContainer => "CreateBucket",
@@ -392,7 +395,7 @@ impl Store for S3Store {
             return Ok(put);
         }
         if there.size != from.size {
-            let _ = object::delete(self, key, trace).await;
+            let _ = object::delete_version(self, key, &put.etag, trace).await;
             let cause = "the service made an object of another size than the source's";
             return Err(Error::new(ErrorKind::Unsupported, "copy to", self.display(key), cause));
         }
@@ -404,9 +407,14 @@ impl Store for S3Store {
         object::delete(self, key, trace).await
     }
 
-    async fn delete_version(&self, key: &str, etag: &str, trace: &Trace) -> Result<()> {
+    async fn delete_version(&self, key: &str, version: &Version, trace: &Trace) -> Result<()> {
         self.need_key("delete", key)?;
-        object::delete_version(self, key, etag, trace).await
+        object::delete_version(self, key, &version.etag, trace).await
+    }
+
+    async fn claim(&self, key: &str, etag: &str, trace: &Trace) -> Result<String> {
+        self.need_key("claim", key)?;
+        claim::claim(self, key, etag, trace).await
     }
 
     fn delete_max(&self) -> usize {

@@ -69,6 +69,19 @@ impl S3Writer {
         Ok(Self::made(store, key, layout, options, begun, None))
     }
 
+    /// Begins an upload, whatever an earlier run has left.
+    pub(super) async fn anew(
+        store: S3Store,
+        key: &str,
+        size: u64,
+        options: &PutOptions,
+        trace: &Trace,
+    ) -> Result<Self> {
+        let layout = Layout::new(Some(size), options.blocks.wanted);
+        let begun = upload::create(&store, key, options, trace).await?;
+        Ok(Self::made(store, key.to_owned(), layout, options.clone(), begun, None))
+    }
+
     fn made(
         store: S3Store,
         key: String,

@@ -175,6 +175,7 @@ impl Store for StreamStore {
             lists_all: true,
             in_order: true,
             keeps_properties: false,
+            versions: Versions { conditions: true, unique: true },
         }
     }
 

@@ -10,7 +10,6 @@ use super::super::{BATCH, Flow, Names};
 use crate::error::ErrorKind;
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::gate::through;
-use crate::spool::Spool;
 use crate::stage::list::{Extras, Listed};
 use crate::stage::plan::{Existing, Pair, Place};
 use crate::stage::transfer::Object;
@@ -64,7 +63,6 @@ impl Flow {
         let Some((_, options)) = &self.clearing.backup else { return };
         let limits = self.limits(self.objects.len());
         let mut object = Object::new(pair, self.purpose, options, now_ns);
-        object.for_a_backup();
         object.cut(&limits);
         let id = self.objects.add(object, role, &limits);
         self.objects.start(id, now_ns);
@@ -107,29 +105,23 @@ pub(super) fn find_extras(extras: Extras, backup: Location) -> Names {
         let Extras { place: Location { store, key: root, gate }, names, versions, .. } = extras;
         let to = as_prefix(&backup.key);
         let mut names = names.read()?;
-        let mut versions = versions.map(Spool::read).transpose()?;
+        let mut versions = versions.read()?;
         loop {
             let some = names.next(BATCH as u64)?;
             if some.is_empty() {
                 return Ok(());
             }
-            let listed = match &mut versions {
-                Some(versions) => {
-                    versions.next(some.len() as u64)?.into_iter().map(|(etag, _)| Some(etag)).collect()
-                }
-                None => vec![None; some.len()],
-            };
-            let look = async |((key, _), listed): ((String, u64), Option<String>)| {
+            let versions = versions.next(some.len() as u64)?;
+            let look = async |((key, _), (etag, _)): ((String, u64), (String, u64))| {
                 let (api, name) = (store.api(Request::Look), store.name(&key));
                 let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
-                let same = |meta: &ObjectMeta| listed.is_none_or(|etag| meta.etag == etag);
-                let looked = looked.and_then(|meta| match same(&meta) {
+                let looked = looked.and_then(|meta| match meta.etag == etag {
                     true => Ok(meta),
                     false => Err(changed_since(store.name(&key))),
                 });
                 (key, looked)
             };
-            let with_versions = futures_util::stream::iter(some.into_iter().zip(listed));
+            let with_versions = futures_util::stream::iter(some.into_iter().zip(versions));
             let mut looked = with_versions.map(look).buffered(LOOKUPS);
             while let Some((key, looked)) = looked.next().await {
                 let listed = match looked {

@@ -36,6 +36,7 @@ impl Objects {
             blocks: object.blocks(),
             joining: copying.map(Copying::joining).unwrap_or_default(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
+            moves: copying.is_some_and(|copying| copying.moves),
             retracts: copying.is_some_and(Copying::retracts),
             turns: self.turns.clone(),
         };

@@ -10,7 +10,7 @@ use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::{Compare, CopyOptions, MethodChoice, Portion};
-use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, UNCHANGED, decide};
+use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, decide};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
 use crate::store::{BlockRange, BlockWriter, Part};
@@ -36,11 +36,7 @@ pub(crate) struct Copying {
     pub(crate) backs_up: bool,
     pub(crate) backed_up: bool,
     /// The source will be deleted.
-    moves: bool,
-    /// It is the copy of what will be replaced or deleted.
-    is_backup: bool,
-    /// It replaces a file that may be the source itself.
-    found_there: bool,
+    pub(crate) moves: bool,
     /// Why it moves.
     why: Option<&'static str>,
     /// It was written, and is read once more, for nothing proves the copy.
@@ -106,8 +102,6 @@ impl Copying {
             backs_up: options.backup.is_some(),
             backed_up: false,
             moves: false,
-            is_backup: false,
-            found_there: false,
             why: None,
             unproven: None,
             mode: options.checksum,
@@ -135,10 +129,6 @@ impl Copying {
             return Then::End(Ended::failed(error));
         }
         match decide(&it.pair, self.rule) {
-            Decision::Skip(UNCHANGED) => match self.unless_one(it) {
-                Some(then) => then,
-                None => Then::End(skipped(it, UNCHANGED)),
-            },
             Decision::Skip(reason) => Then::End(skipped(it, reason)),
             Decision::Read => Then::Steps(vec![Step::Compare(None)]),
             // A round trip is saved where both are asked at once: what is there, and what an interrupted run has left of it.
@@ -159,9 +149,6 @@ impl Copying {
     /// It moves, for this reason.
     fn go(&mut self, it: &mut Subject, bounds: (Capabilities, Capabilities), why: &'static str) -> Then {
         self.why = Some(why);
-        if let Some(then) = self.unless_one(it) {
-            return then;
-        }
         if self.backs_up && !self.backed_up {
             match it.pair.existing {
                 Existing::Unknown => return Then::Steps(vec![Step::Look]),

@@ -7,7 +7,7 @@ use super::Copying;
 use crate::checksum::ChecksumMode;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Method, Outcome, Proof};
-use crate::options::{Compare, Overwrite};
+use crate::options::Compare;
 use crate::stage::plan::{Existing, Pair};
 use crate::stage::schedule::Step;
 use crate::stage::verify;
@@ -16,10 +16,6 @@ use crate::store::{ObjectMeta, PutResult};
 /// Why a source is kept, and what to do.
 const READS_DIFFERENTLY: &str = "the source, read once more, is not what was copied";
 const REMOVED: &str = "the copy, read back, was not the same as its source, and was removed";
-const ONE_OBJECT: &str = "the destination may be the same object under another name";
-const DELETE_ONE: &str = "if there are two copies indeed, delete this one yourself";
-const ITSELF: &str = "the backup may be the same object under another name";
-const ELSEWHERE: &str = "choose a place for backups elsewhere";
 const NO_COPY: &str = "the copy, read back, is not the same as its source";
 const AGAIN: &str = "nothing was deleted; run the same command again";
 const DELETE_IT: &str = "the source was not deleted; delete this copy first, then run the same command again";
@@ -45,43 +41,6 @@ impl Copying {
     pub(crate) fn for_a_move(&mut self) {
         self.moves = true;
         self.rule.compare = Compare::Checksum;
-    }
-
-    /// What was there will be replaced or deleted, once it is copied.
-    pub(crate) fn for_a_backup(&mut self) {
-        self.is_backup = true;
-    }
-
-    /// What follows where the source will be gone, and it may be the very object that would be written.
-    pub(super) fn unless_one(&mut self, it: &Subject) -> Option<Then> {
-        if !(self.moves || self.is_backup) {
-            return None;
-        }
-        // Who replaces whatever is there has not asked for it.
-        let unasked = self.rule.overwrite == Overwrite::Always && it.pair.existing.there().is_none();
-        if unasked && !it.pair.looked_at && it.pair.is_apart() {
-            return Some(Then::Steps(vec![Step::Look]));
-        }
-        // What an upload has stated of its source, a list may leave out.
-        if !it.pair.looked_at && it.pair.may_be_one() && it.pair.existing.there().is_some() {
-            return Some(Then::Steps(vec![Step::Look]));
-        }
-        self.found_there |= it.pair.looks_copied();
-        if !it.pair.may_be_one() {
-            return None;
-        }
-        let (operation, place, cause, hint) = match self.moves {
-            true => ("move", &it.pair.source, ONE_OBJECT, DELETE_ONE),
-            false => ("back up to", &it.pair.destination, ITSELF, ELSEWHERE),
-        };
-        Some(Then::End(Ended::failed(
-            Error::new(ErrorKind::Usage, operation, &*place.name(), cause).hint(hint),
-        )))
-    }
-
-    /// Whether a file was there before that may be the source itself.
-    pub(crate) fn found_there(&self) -> bool {
-        self.found_there
     }
 
     /// What was compared turned out so.
@@ -147,7 +106,7 @@ impl Copying {
 
     /// Whether a copy is removed again that turns out to be none. Of a version that was there before nothing is left to be kept.
     pub(crate) fn retracts(&self) -> bool {
-        self.unproven.as_ref().is_some_and(|unproven| unproven.reads_back && unproven.doubted)
+        self.unproven.as_ref().is_some_and(|unproven| !unproven.reads_back || unproven.doubted)
     }
 
     /// Whether both ends are read, whatever they state: the destination has stated nothing of what it was given.
