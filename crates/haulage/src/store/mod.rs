@@ -49,7 +49,7 @@ pub use local::LocalStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use local::fuzz as local_fuzz;
-pub(crate) use local::witness_name;
+pub(crate) use local::{is_witness, witness_name};
 pub use location::{Location, StoreOpener};
 pub use memory::MemoryStore;
 pub use object::{

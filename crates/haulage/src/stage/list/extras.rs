@@ -7,7 +7,7 @@ use super::{Filter, Listed, Listing, apart, is_marker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Deleting;
 use crate::spool::Spool;
-use crate::store::{Location, ObjectMeta};
+use crate::store::{Location, ObjectMeta, is_witness};
 
 /// Names that the source has and that are not listed: more than these, and nothing is called extra.
 const NOT_LISTED_MAX: usize = 100_000;
@@ -107,7 +107,8 @@ impl Gathered {
     /// Keeps the name of an object that is only at the destination, if it takes part.
     pub(super) fn keep(&mut self, object: &ObjectMeta) -> Result<()> {
         let ObjectMeta { key, size, .. } = object;
-        let Some(name) = key.strip_prefix(&self.to).filter(|name| self.filter.wants(name)) else {
+        let name = key.strip_prefix(&self.to).filter(|name| self.filter.wants(name) && !is_witness(name));
+        let Some(name) = name else {
             return Ok(());
         };
         match self.wanted {
@@ -147,7 +148,7 @@ impl Listing {
         let destination = self.opener.following_none().open_destination(destination)?;
         let own = self.own_keys(source)?;
         let source = self.opener.open_source(source)?;
-        self.check_apart(&source, &destination)?;
+        self.check_apart(&source, &destination).await?;
         let Some(delete) = delete else { return self.copy_source(source, &destination, false, &own).await };
         if let Some(log) = &self.log {
             // Else the log of the last run would be deleted.
@@ -187,11 +188,13 @@ impl Listing {
     }
 
     /// Refuses to sync what the other side holds, or what holds the backups.
-    pub(super) fn check_apart(&self, source: &Location, destination: &Location) -> Result<()> {
+    pub(super) async fn check_apart(&self, source: &Location, destination: &Location) -> Result<()> {
         apart::check("sync", source, destination)?;
         if let Some(backup) = &self.backs_up {
-            apart::check("back up to", backup, destination)?;
-            apart::check("back up to", backup, source)?;
+            for place in [destination, source] {
+                apart::check("back up to", backup, place)?;
+                self.check_by_witness("back up to", backup, place).await?;
+            }
         }
         Ok(())
     }

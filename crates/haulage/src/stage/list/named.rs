@@ -37,7 +37,7 @@ impl Listing {
         let own = self.own_keys(source)?;
         let (source, destination) = (self.opener.open(source)?, self.opener.open(destination)?);
         match work {
-            Work::Sync { .. } => self.check_apart(&source, &destination)?,
+            Work::Sync { .. } => self.check_apart(&source, &destination).await?,
             Work::Move { .. } => {
                 apart::check("move", &source, &destination)?;
                 self.check_by_witness("move", &source, &destination).await?;

@@ -8,7 +8,7 @@ use super::{Listed, Listing, ahead, is_marker, with_glob_hint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
-use crate::store::{ListRequest, Location, ObjectMeta};
+use crate::store::{ListRequest, Location, ObjectMeta, is_witness};
 
 impl Listing {
     /// Everything below a folder or prefix, but the keys in `own`.
@@ -50,7 +50,7 @@ impl Listing {
                     return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
                 };
                 // A marker that makes a folder visible in a browser is no object to move.
-                if is_marker(meta.size, &relative) || own.contains(&meta.key) {
+                if is_marker(meta.size, &relative) || is_witness(&relative) || own.contains(&meta.key) {
                     // What the source has is not only at the destination, though it is no object to move.
                     if let Wanted::Deleted(_) = wanted {
                         there.find(&format!("{to}{relative}"), &mut |extra| extras.keep(extra)).await?;

@@ -532,26 +532,24 @@ fn explore(scenes: impl Iterator<Item = Scene>) -> (usize, Option<(Scene, Vec<De
 #[test]
 fn nothing_is_lost_in_any_order_and_each_run_ends() {
     let (states, loss) = explore(all(1));
-    println!("{states} states");
     assert!(loss.is_none(), "{loss:#?}");
+    assert!(states > 250_000, "{states} are not all");
 }
 
 #[test]
-#[ignore = "two million states"]
+#[ignore = "explores 1.7 million states, for make long"]
 fn nothing_is_lost_where_a_third_client_and_kills_come_together() {
     let (states, loss) = explore(all(2));
-    println!("{states} states");
     assert!(loss.is_none(), "{loss:#?}");
+    assert!(states > 1_500_000, "{states} are not all");
 }
 
 #[test]
 fn each_rule_is_needed() {
     use Rule::{Claim, DeleteOnCondition, Flush, LookAtCopy, LookAtSource, WriteOnCondition};
-    for rule in [Claim, LookAtSource, LookAtCopy, DeleteOnCondition, WriteOnCondition, Flush] {
+    for rule in [Claim, LookAtCopy, LookAtSource, DeleteOnCondition, WriteOnCondition, Flush] {
         let (states, loss) = explore(all(1).map(|scene| Scene { without: Some(rule), ..scene }));
-        let Some((scene, loss)) = loss else { panic!("nothing is lost without {rule:?} in {states} states") };
-        println!("without {rule:?}: {:?} {:?} {:?}", scene.versions, scene.holds, scene.movers);
-        loss.iter().for_each(|deed| println!("  {deed:?}"));
+        assert!(loss.is_some(), "nothing is lost without {rule:?} in {states} states");
     }
 }
 

@@ -9,6 +9,9 @@ const DIGITS: usize = 16;
 /// ... and ends so: a partial file ...
 const PARTIAL: &str = ".partial";
 
+/// ... or what was written to be looked for elsewhere ...
+const WITNESS: &str = ".witness";
+
 /// ... or the list of the ranges in it.
 const LIST: &str = ".ranges.partial";
 
@@ -20,9 +23,14 @@ pub(super) fn partial_name(number: u64) -> String {
     format!("{PREFIX}{number:016x}{PARTIAL}")
 }
 
-/// The name of something that is written to be looked for elsewhere. A folder takes it for a leftover.
+/// The name of something that is written to be looked for elsewhere.
 pub(crate) fn witness_name() -> String {
-    partial_name(fastrand::u64(..))
+    format!("{PREFIX}{:016x}{WITNESS}", fastrand::u64(..))
+}
+
+/// Whether a key is one that was written to be looked for elsewhere: no content, in no store.
+pub(crate) fn is_witness(key: &str) -> bool {
+    parts(key.rsplit('/').next().unwrap_or(key)).is_some_and(|(_, ending)| ending == WITNESS)
 }
 
 /// The list of ranges that lies beside a partial file.
@@ -50,7 +58,7 @@ pub(super) fn is_none_of_content(key: &str) -> bool {
 
 /// Whether a name is that of a leftover.
 pub(super) fn is_leftover(name: &str) -> bool {
-    partial_of(name).is_some()
+    partial_of(name).is_some() || is_witness(name)
 }
 
 /// Whether a leftover is a list of ranges.
@@ -71,6 +79,11 @@ mod tests {
     fn only_names_that_we_give_are_leftovers() {
         let partial = partial_name(0x1234);
         assert_eq!(partial, ".haul-0000000000001234.partial");
+        assert!(
+            is_leftover(&witness_name())
+                && is_witness(&format!("a/{}", witness_name()))
+                && !is_witness(&partial)
+        );
         assert_eq!(list_of(&partial), ".haul-0000000000001234.ranges.partial");
         assert_eq!(partial_of(&partial).as_ref(), Some(&partial));
         assert_eq!(partial_of(&list_of(&partial)).as_ref(), Some(&partial));

@@ -29,7 +29,7 @@ use async_trait::async_trait;
 
 use self::file::Reader;
 use self::flush::Written;
-pub(crate) use self::leftover::witness_name;
+pub(crate) use self::leftover::{is_witness, witness_name};
 use self::mark::doubted_since;
 use self::medium::Medium;
 use self::partial::PartialFile;

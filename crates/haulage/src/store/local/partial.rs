@@ -12,7 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
 use super::finish::finish;
-use super::leftover::{MARK, list_of, partial_name, partial_of};
+use super::leftover::{MARK, is_witness, list_of, partial_name, partial_of};
 use super::mark;
 use super::medium::Medium;
 use super::ranges::{RANGE_MIN, RangeList};
@@ -303,6 +303,10 @@ pub(super) fn state(place: &Place) -> Leftover {
 pub(super) fn remove(place: &Place) -> Result<bool> {
     if place.name == MARK {
         return mark::remove(&place.folder);
+    }
+    if is_witness(&place.name) {
+        let removed = place.folder.remove(&place.name);
+        return removed.map(|()| true).map_err(|e| io("clean", place, os(e)));
     }
     // A list goes with its partial file.
     let Some(partial) = partial_of(&place.name) else { return Ok(false) };
