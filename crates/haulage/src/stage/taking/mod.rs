@@ -147,7 +147,7 @@ fn copy_gone(name: String, copy: &str) -> Error {
 /// Why an object stays whose copy is not known to be this job's to count on.
 fn unclaimed(name: String, error: Error) -> Error {
     match error.kind() {
-        ErrorKind::SourceChanged => copy_gone(name, error.object_name()),
+        ErrorKind::SourceChanged | ErrorKind::NotFound => copy_gone(name, error.object_name()),
         _ => error,
     }
 }

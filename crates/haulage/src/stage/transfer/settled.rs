@@ -17,11 +17,19 @@ pub(super) async fn settled(
 ) -> Result<PutResult> {
     let unsure =
         (task.unanswered || trace.is_resent()) && task.pair.destination.store.capabilities().late_writes;
-    if !unsure || put.as_ref().is_err_and(|error| !may_be_done(error)) {
-        return put;
-    }
-    // Boxed, for it is rare, and every step has room for it.
-    Box::pin(look(task, put, crc64, trace)).await
+    let put = match unsure && put.as_ref().err().is_none_or(may_be_done) {
+        // Boxed, for it is rare, and every step has room for it.
+        true => Box::pin(look(task, put, crc64, trace)).await,
+        false => put,
+    };
+    put.map_err(|error| if task.moves && error.kind() == ErrorKind::Exists { overtaken(task) } else { error })
+}
+
+/// Why nothing is written where a move would replace what it has not seen.
+fn overtaken(task: &Task) -> Error {
+    let cause = "another client has written it since it was looked at, so it stays";
+    Error::new(ErrorKind::SourceChanged, "move to", &*task.pair.destination.name(), cause)
+        .hint("run the same command again")
 }
 
 async fn look(task: &Task, put: Result<PutResult>, crc64: Option<Crc64>, trace: &Trace) -> Result<PutResult> {
