@@ -236,6 +236,7 @@ impl Flow {
                 Happened::Due => {}
                 Happened::Stopped => break true,
             }
+            self.keep_backups().await;
             self.schedule();
             self.transfer();
             self.record().await;

@@ -14,6 +14,7 @@ use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
 use crate::http::{Cap, HttpClient, WireMeter};
+use crate::task::off_thread;
 use crate::units::ByteRate;
 
 /// A store and a name in it.
@@ -215,6 +216,15 @@ impl StoreOpener {
     /// Whether files were written, so that a disk may be waited for.
     pub(crate) fn has_written(&self) -> bool {
         self.local.is_any()
+    }
+
+    /// Waits until what was written so far is on the disk, because something that it protects is to go.
+    ///
+    /// # Errors
+    /// As for [`Self::flush`].
+    pub(crate) async fn sync(&self) -> Result<()> {
+        let local = self.local.clone();
+        off_thread(move || local.sync()).await?
     }
 
     /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left

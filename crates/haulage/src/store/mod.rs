@@ -33,6 +33,7 @@ mod surroundings;
 mod tags;
 mod tier;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,6 +129,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The same from wherever it is reached, so that two names of one object are told to be one.
     fn identity(&self, key: &str) -> String {
         self.name(key)
+    }
+
+    /// The file of an object, where it is one of this machine.
+    fn path(&self, _key: &str) -> Option<PathBuf> {
+        None
     }
 
     /// What the service calls a request, for records.

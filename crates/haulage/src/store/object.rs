@@ -1,5 +1,6 @@
 //! What is known of an object, and how one is read and written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -120,6 +121,8 @@ pub struct Attributes {
     pub properties: Option<Arc<Properties>>,
     /// What is to be kept of a file besides. For a store of objects it stands in their metadata too, under the names that rclone gives it.
     pub posix: Option<Posix>,
+    /// Permissions of the source. A file gets no others, whatever is kept besides.
+    pub permissions: Option<u32>,
 }
 
 /// How to write.
@@ -135,6 +138,8 @@ pub struct PutOptions {
     /// ETag of the source, where it has one: a store that cannot ask its service what an interrupted run has left
     /// goes on only with what that left of the same source.
     pub source_etag: Option<String>,
+    /// The file of the source, where it is one: folders that are made are as open as those above it, and no more.
+    pub like: Option<PathBuf>,
     /// The source itself, to be asked what a stretch of it holds.
     pub source: Option<Arc<dyn SourceBytes>>,
     /// The service will make the blocks by itself, of another object.

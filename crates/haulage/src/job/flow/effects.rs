@@ -35,6 +35,8 @@ pub(super) struct Effects {
     pub(super) said: Vec<Said>,
     /// Objects that wait for a backup of what they replace.
     pub(super) backups: Vec<u64>,
+    /// Objects of which what they replace was backed up, and may not be on the disk.
+    pub(super) kept: Vec<u64>,
     /// What is safe elsewhere and may be deleted in the end.
     pub(super) spare: Vec<Spare>,
 }

@@ -31,6 +31,7 @@ pub(super) fn put_options(
         precondition,
         checksum: task.options.checksum,
         without_tags: !task.options.tags,
+        like: task.pair.source.store.path(&task.pair.source.key),
         ..PutOptions::default()
     }
 }
@@ -55,6 +56,7 @@ pub(super) fn attributes(
         content_type: meta.content_type.clone(),
         properties: if keeps_properties { properties(task, meta, posix) } else { None },
         posix,
+        permissions: task.pair.meta.posix.or(meta.posix).and_then(|posix| posix.mode),
     }
 }
 

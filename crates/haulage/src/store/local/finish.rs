@@ -12,6 +12,21 @@ use crate::store::{Attributes, Posix};
 /// The set-user-id, set-group-id and sticky bits.
 const SPECIAL: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
 
+/// What anybody may be permitted.
+const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
+
+impl Attributes {
+    /// Permissions that a file has at most.
+    fn most(&self) -> Mode {
+        self.permissions.map_or(PERMISSIONS, |bits| Mode::from_raw_mode(bits as _) & PERMISSIONS)
+    }
+
+    /// Those with which a new file begins.
+    pub(super) fn at_first(&self) -> Mode {
+        self.most() & Mode::from_raw_mode(0o666)
+    }
+}
+
 /// Gives a file what `attributes` say; `replaced` are the permissions of the file whose name it will take. What could not be given,
 /// in words.
 ///
@@ -37,8 +52,20 @@ pub(super) fn finish(
                 not_kept.push("permissions");
             }
         }
-        // A file that few may read stays so when it is replaced.
-        None => replaced.map_or(Ok(()), |mode| rustix::fs::fchmod(file, mode))?,
+        // A file that few may read stays so when it is replaced, and when it is copied.
+        None => {
+            let most = attributes.most();
+            match replaced {
+                Some(mode) => rustix::fs::fchmod(file, mode & most)?,
+                None if attributes.permissions.is_some() => {
+                    let now = Mode::from_raw_mode(rustix::fs::fstat(file)?.st_mode) & PERMISSIONS;
+                    if !most.contains(now) {
+                        rustix::fs::fchmod(file, now & most)?;
+                    }
+                }
+                None => {}
+            }
+        }
     }
     let times = (attributes.source_modified_ns, posix.atime_ns);
     if times != (None, None) {

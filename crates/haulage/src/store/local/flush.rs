@@ -2,11 +2,12 @@
 //!
 //! One `syncfs` for each file system at the end of a job, not an `fsync` for each file: the bytes of all files, their names
 //! and their folders go together, and the disk writes in the order that suits it (docs/concepts/io.md has the figures).
-//! Until then the folders are marked ([`super::mark`]).
+//! Until then the folders are marked ([`super::mark`]). A file in one that is not is flushed before it has its name.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::retry_on_intr;
@@ -21,7 +22,14 @@ const MARKS: usize = 16;
 
 /// The file systems that were written to. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Written(Option<Arc<Mutex<State>>>);
+pub(super) struct Written(Option<Arc<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Begins anew with each flush: what is written after it is to be flushed again.
+    phase: AtomicU32,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -32,10 +40,10 @@ struct State {
 }
 
 /// A file system, held open from the first write on, so that no failure since is missed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FileSystem {
     /// `None` where the folder may be written and not read.
-    fd: Option<OwnedFd>,
+    fd: Option<Arc<OwnedFd>>,
     folder: Arc<Folder>,
 }
 
@@ -43,16 +51,23 @@ impl State {
     /// Keeps the file system of this folder open.
     fn hold(&mut self, folder: &Arc<Folder>) -> Result<()> {
         let found = rustix::fs::fstat(folder.fd()).map_err(|e| file::io("stat", folder.path(), os(e)))?;
-        self.systems
-            .entry(found.st_dev)
-            .or_insert_with(|| FileSystem { fd: folder.readable().ok(), folder: Arc::clone(folder) });
+        self.systems.entry(found.st_dev).or_insert_with(|| FileSystem {
+            fd: folder.readable().ok().map(Arc::new),
+            folder: Arc::clone(folder),
+        });
         Ok(())
     }
 }
 
 impl Written {
     pub(super) fn new(flush: bool) -> Self {
-        Self(flush.then(Arc::default))
+        let shared = || Arc::new(Shared { state: Mutex::default(), phase: AtomicU32::new(1) });
+        Self(flush.then(shared))
+    }
+
+    /// Which phase this is, from 1.
+    pub(super) fn phase(&self) -> u32 {
+        self.0.as_ref().map_or(1, |shared| shared.phase.load(Ordering::Relaxed))
     }
 
     /// Whether anything was written.
@@ -61,23 +76,26 @@ impl Written {
     }
 
     /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory. `single`: it is
-    /// not the folder that is copied to, but a file in it.
+    /// not the folder that is copied to, but a file in it. False where nothing would tell after a power failure.
     pub(super) fn note(
         &self,
         folder: &Arc<Folder>,
         single: bool,
         root: impl FnOnce() -> Result<Option<Arc<Folder>>>,
-    ) -> Result<()> {
-        let Some(mut state) = self.lock() else { return Ok(()) };
+    ) -> Result<bool> {
+        let Some(mut state) = self.lock() else { return Ok(true) };
         state.hold(folder)?;
-        if let Some(root) = root()?
-            && state.marks.len() < MARKS
-            && state.marked.insert(root.path().to_path_buf())
-        {
-            let mark = Mark::set(&root)?;
-            state.marks.extend(mark.map(|mark| (mark, single)));
+        let Some(root) = root()? else { return Ok(true) };
+        if state.marked.contains(root.path()) {
+            return Ok(true);
         }
-        Ok(())
+        if state.marks.len() == MARKS {
+            return Ok(false);
+        }
+        let Some(mark) = Mark::set(&root)? else { return Ok(false) };
+        state.marked.insert(root.path().to_path_buf());
+        state.marks.push((mark, single));
+        Ok(true)
     }
 
     /// Takes over the mark that a killed run has left in this folder, if there is one, though nothing is written there: all was.
@@ -97,21 +115,42 @@ impl Written {
     /// # Errors
     /// Whatever the disk could not keep since the first write, by anybody.
     pub(super) fn flush(&self, whole: bool) -> Result<()> {
-        let Some(mut state) = self.lock() else { return Ok(()) };
-        let State { systems, marks, .. } = std::mem::take(&mut *state);
-        for FileSystem { fd, folder } in systems.into_values() {
-            match fd {
-                Some(fd) => {
-                    retry_on_intr(|| rustix::fs::syncfs(&fd))
-                        .map_err(|e| file::io("flush", folder.path(), os(e)))?;
-                }
-                None => rustix::fs::sync(),
-            }
-        }
+        let Some(shared) = &self.0 else { return Ok(()) };
+        shared.phase.fetch_add(1, Ordering::Relaxed);
+        let State { systems, marks, .. } = std::mem::take(&mut *shared.lock());
+        systems.values().try_for_each(FileSystem::sync)?;
         marks.into_iter().try_for_each(|(mark, single)| mark.clear(whole && !single))
     }
 
+    /// The same in the middle of a job, for what depends on what was written so far: more will be. Blocks.
+    ///
+    /// # Errors
+    /// As for [`Self::flush`].
+    pub(super) fn sync(&self) -> Result<()> {
+        let systems = self.lock().map(|state| state.systems.values().cloned().collect::<Vec<_>>());
+        systems.into_iter().flatten().try_for_each(|system| system.sync())
+    }
+
     fn lock(&self) -> Option<MutexGuard<'_, State>> {
-        self.0.as_ref().map(|state| state.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.as_ref().map(|shared| shared.lock())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileSystem {
+    fn sync(&self) -> Result<()> {
+        match &self.fd {
+            Some(fd) => retry_on_intr(|| rustix::fs::syncfs(fd))
+                .map_err(|e| file::io("flush", self.folder.path(), os(e))),
+            None => {
+                rustix::fs::sync();
+                Ok(())
+            }
+        }
     }
 }

@@ -36,7 +36,7 @@ use self::partial::PartialFile;
 use self::queue::WriteQueue;
 use self::readers::Readers;
 pub(super) use self::shared::Shared;
-use self::tree::{FILE_IN_THE_WAY, Follow, Place, Tree, may_be_replaced};
+use self::tree::{FILE_IN_THE_WAY, Follow, Make, Place, Tree, may_be_replaced};
 use self::walk::Walker;
 use self::write::LocalWriter;
 use super::*;
@@ -117,20 +117,23 @@ impl LocalStore {
         self.tree.place(key, false)
     }
 
-    /// Where a file is written; the folders above it are made. Never through a link.
-    fn destination(&self, key: &str) -> Result<Place> {
+    /// Where a file is written; the folders above it are made, like those of another file where one is given. Never through a link.
+    fn destination(&self, key: &str, like: Option<&Path>) -> Result<Place> {
         check_name(key)?;
-        let place = match self.tree.place(key, true) {
+        let make = like.map_or(Make::Folders, Make::Like);
+        let place = match self.tree.place_like(key, make) {
             // A folder that was open may have been removed since.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.tree.forget();
-                self.tree.place(key, true)
+                self.tree.place_like(key, make)
             }
             other => other,
         }?;
-        if place.folder.is_first_written() {
+        if place.folder.is_first_written(self.written.phase()) {
             let (folder, single) = self.destination_of(key);
-            self.written.note(&place.folder, single, || self.medium().marked(&self.tree, folder))?;
+            let marked =
+                self.written.note(&place.folder, single, || self.medium().marked(&self.tree, folder))?;
+            place.folder.set_marked(marked);
         }
         Ok(place)
     }
@@ -215,6 +218,10 @@ impl Store for LocalStore {
         std::path::absolute(&path).unwrap_or(path).display().to_string()
     }
 
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        Some(self.tree.root().join(key))
+    }
+
     fn list(&self, request: ListRequest) -> Box<dyn Lister> {
         Box::new(Walker::new(self.tree.clone(), request))
     }
@@ -288,14 +295,16 @@ impl Store for LocalStore {
         let (store, key, options) = (self.clone(), key.to_owned(), options.clone());
         let result = if payload.len() <= partial::AT_ONCE {
             let bytes = payload.collect().await?;
-            let put = move || write::put_at_once(store.destination(&key)?, &bytes, &options);
+            let put = move || {
+                write::put_at_once(store.destination(&key, options.like.as_deref())?, &bytes, &options)
+            };
             self.medium().run(put).await?
         } else {
-            let size = payload.len();
+            let (size, like, mode) = (payload.len(), options.like.clone(), options.attributes.at_first());
             let part = blocking(move || {
-                let place = store.destination(&key)?;
+                let place = store.destination(&key, like.as_deref())?;
                 may_be_replaced(&place)?;
-                PartialFile::create(place, Some(size))
+                PartialFile::create(place, Some(size), mode)
             });
             let part = Arc::new(part.await?);
             let crc64 = WriteQueue::new(&part).write(0, payload).await?;
@@ -312,7 +321,7 @@ impl Store for LocalStore {
     async fn append(&self, key: &str, at: u64, bytes: Bytes, trace: &Trace) -> Result<()> {
         let (store, key) = (self.clone(), key.to_owned());
         let appended = blocking(move || {
-            let appended = write::append(&store.destination(&key)?, at, &bytes);
+            let appended = write::append(&store.destination(&key, None)?, at, &bytes);
             if matches!(&appended, Err(error) if error.kind() == ErrorKind::NotFound) {
                 // The folder that was open has been removed: the next try makes it anew.
                 store.tree.forget();
@@ -333,12 +342,13 @@ impl Store for LocalStore {
     ) -> Result<Arc<dyn BlockWriter>> {
         let (store, key) = (self.clone(), key.to_owned());
         let source = size.zip(options.source_etag.clone());
+        let (most, like) = (options.attributes.at_first(), options.like.clone());
         let part = blocking(move || {
-            let place = store.destination(&key)?;
+            let place = store.destination(&key, like.as_deref())?;
             may_be_replaced(&place)?;
             match source {
-                Some((size, etag)) => PartialFile::resume(place, size, &etag),
-                None => PartialFile::create(place, size),
+                Some((size, etag)) => PartialFile::resume(place, size, &etag, most),
+                None => PartialFile::create(place, size, most),
             }
         });
         Ok(Arc::new(LocalWriter::new(part.await?, options.precondition.clone())))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::fs::{FlockOperation, OFlags, RenameFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file;
@@ -49,13 +49,13 @@ pub(super) struct PartialFile {
 impl PartialFile {
     /// Creates the temporary file with all its room. It goes by its destination, so that the next copy clears away what a killed one
     /// has left; while somebody else writes that, by a name of its own.
-    pub(super) fn create(destination: Place, size: Option<u64>) -> Result<Self> {
+    pub(super) fn create(destination: Place, size: Option<u64>, most: Mode) -> Result<Self> {
         let named = whole_name(&destination);
-        let (file, temporary) = match create_free(&destination, &named) {
+        let (file, temporary) = match create_free(&destination, &named, most) {
             Some(file) => (file, named),
             None => {
                 let temporary = partial_name(fastrand::u64(..));
-                let file = create_new(&destination, &temporary);
+                let file = create_new(&destination, &temporary, most);
                 let file = file.map_err(|e| io("write", &destination, os(e)))?;
                 // Held while it is written, so that nobody clears it away; where there are no locks nobody can tell.
                 let _ = try_lock(&file);
@@ -71,10 +71,10 @@ impl PartialFile {
     ///
     /// Such a file has one name for each destination and one owner: while somebody else writes it, where the file
     /// system knows no locks, or where something else has its name, this one has a name of its own and leaves nothing.
-    pub(super) fn resume(destination: Place, size: u64, source_etag: &str) -> Result<Self> {
+    pub(super) fn resume(destination: Place, size: u64, source_etag: &str, most: Mode) -> Result<Self> {
         let temporary = resumable_name(&destination);
-        let claimed = claim(&destination, &temporary).map_err(|e| io("write", &destination, e))?;
-        let Some(file) = claimed else { return Self::create(destination, Some(size)) };
+        let claimed = claim(&destination, &temporary, most).map_err(|e| io("write", &destination, e))?;
+        let Some(file) = claimed else { return Self::create(destination, Some(size), most) };
         let whole = file.metadata().is_ok_and(|found| found.len() == size);
         // From here on it goes with this value, whatever fails.
         let mut part = Self::over(file, temporary, destination, Some(size), None);
@@ -222,6 +222,9 @@ impl PartialFile {
         self.check(crc64, expected)?;
         let io = |e: Errno| self.io(os(e));
         let not_kept = finish(&self.file, expected, may_be_replaced(&self.destination)?).map_err(io)?;
+        if self.destination.folder.is_unmarked() && self.medium != Medium::Memory {
+            retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(io)?;
+        }
         let Place { folder, name } = &self.destination;
         if let Precondition::IfMatch(etag) = when
             && folder.stat(name).map_err(io).is_ok_and(|found| file::etag(&found) != *etag)
@@ -314,7 +317,7 @@ pub(super) fn remove(place: &Place) -> Result<bool> {
     let file = match folder.open(&partial, OFlags::RDONLY | OFlags::NOFOLLOW) {
         Err(Errno::NOENT) if folder.stat(&list_of(&partial)).is_err() => return Ok(false),
         // Whoever has the partial file has its list.
-        Err(Errno::NOENT) => create_new(place, &partial),
+        Err(Errno::NOENT) => create_new(place, &partial, Mode::RUSR),
         other => other,
     };
     match file {
@@ -354,11 +357,11 @@ fn whole_name(destination: &Place) -> String {
 }
 
 /// A new file of this name beside the destination, locked; what nobody writes is cleared away for it. `None` where it cannot be.
-fn create_free(destination: &Place, name: &str) -> Option<File> {
-    let file = match create_new(destination, name) {
+fn create_free(destination: &Place, name: &str, most: Mode) -> Option<File> {
+    let file = match create_new(destination, name, most) {
         Err(Errno::EXIST) => {
             let former = Place { name: name.to_owned(), ..destination.clone() };
-            remove(&former).is_ok_and(|removed| removed).then(|| create_new(destination, name).ok())?
+            remove(&former).is_ok_and(|removed| removed).then(|| create_new(destination, name, most).ok())?
         }
         created => created.ok(),
     }?;
@@ -370,17 +373,18 @@ fn create_free(destination: &Place, name: &str) -> Option<File> {
     destination.folder.still_has(name, &file).then_some(file)
 }
 
-fn create_new(destination: &Place, name: &str) -> rustix::io::Result<File> {
+fn create_new(destination: &Place, name: &str, most: Mode) -> rustix::io::Result<File> {
     // Read again where an MD5 is all there is to compare.
-    destination.folder.open(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW)
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    destination.folder.open_as(name, flags, most)
 }
 
 /// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.
-fn claim(destination: &Place, name: &str) -> io::Result<Option<File>> {
+fn claim(destination: &Place, name: &str, most: Mode) -> io::Result<Option<File>> {
     let folder = &destination.folder;
     // Between opening and locking its owner may have given it its final name: then there is another one, or none.
     for _ in 0..3 {
-        let file = match folder.open(name, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW) {
+        let file = match folder.open_as(name, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW, most) {
             Ok(file) => file,
             // A link, a pipe, a folder or somebody else's: not ours to write.
             Err(Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => return Ok(None),

@@ -39,6 +39,11 @@ impl Shared {
         self.written.is_any()
     }
 
+    /// Waits until what was written so far is on the disk, in the middle of a job. Blocks.
+    pub(in crate::store) fn sync(&self) -> Result<()> {
+        self.written.sync()
+    }
+
     /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
     pub(in crate::store) fn flush(&self, whole: bool) -> Result<()> {
         self.written.flush(whole)

@@ -10,8 +10,9 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
@@ -71,13 +72,45 @@ impl Known {
     }
 }
 
+/// What may be made on the way to a file or a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Make<'a> {
+    Nothing,
+    Folders,
+    /// Folders, each with no more permissions than the one in its place above this file or folder.
+    Like(&'a Path),
+}
+
+impl Make<'_> {
+    /// The same of the folder above.
+    fn above(self) -> Self {
+        match self {
+            Self::Like(path) => path.parent().map_or(Self::Folders, Self::Like),
+            other => other,
+        }
+    }
+
+    /// The permissions of what is made.
+    fn mode(self) -> Mode {
+        let like = match self {
+            Self::Like(path) => rustix::fs::stat(path).ok().map(|found| Mode::from_raw_mode(found.st_mode)),
+            _ => None,
+        };
+        // Its owner has yet to write in it.
+        like.map_or(Mode::from_raw_mode(0o777), |like| (like & Mode::from_raw_mode(0o777)) | Mode::RWXU)
+    }
+}
+
 /// An open folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
     /// For messages only.
     path: PathBuf,
-    written: AtomicBool,
+    /// In which phase of flushing it was written to last; 0 for never.
+    written: AtomicU32,
+    /// Nothing tells after a power failure that files in it were not flushed: each of them is, before it has its name.
+    unmarked: AtomicBool,
 }
 
 /// A name in an open folder.
@@ -132,14 +165,18 @@ impl Tree {
     /// The folder of this key (empty for the root, else without a `/` at its end); made where `make` says so. Where
     /// something may be made, no link below the root is followed, whatever is followed for reading.
     pub(super) fn folder(&self, key: &str, make: bool) -> Result<Arc<Folder>> {
-        let follows_all = self.follows_all() && !make;
+        self.folder_like(key, if make { Make::Folders } else { Make::Nothing })
+    }
+
+    fn folder_like(&self, key: &str, make: Make<'_>) -> Result<Arc<Folder>> {
+        let follows_all = self.follows_all() && make == Make::Nothing;
         if let Some(known) = self.find(key, follows_all) {
             return Ok(known);
         }
         let folder = match key.rsplit_once('/') {
             _ if key.is_empty() => self.open_root(make)?,
-            Some((parent, name)) => self.open_below(&*self.folder(parent, make)?, name, make)?,
-            None => self.open_below(&*self.folder("", make)?, key, make)?,
+            Some((parent, name)) => self.open_below(&*self.folder_like(parent, make.above())?, name, make)?,
+            None => self.open_below(&*self.folder_like("", make.above())?, key, make)?,
         };
         let folder = Arc::new(folder);
         let root = Arc::clone(&self.root);
@@ -155,8 +192,13 @@ impl Tree {
 
     /// Where the file of this key is; the folders above it are made where `make` says so.
     pub(super) fn place(&self, key: &str, make: bool) -> Result<Place> {
+        self.place_like(key, if make { Make::Folders } else { Make::Nothing })
+    }
+
+    /// The same; `make` is of the file.
+    pub(super) fn place_like(&self, key: &str, make: Make<'_>) -> Result<Place> {
         let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
-        let folder = self.folder(folder, make).map_err(|error| match error.kind() {
+        let folder = self.folder_like(folder, make.above()).map_err(|error| match error.kind() {
             // What was asked for is named, not the folder that it would be in.
             ErrorKind::NotFound => error.object(self.root.join(key).display().to_string()),
             _ => error,
@@ -187,12 +229,16 @@ impl Tree {
         Some(folder)
     }
 
-    fn open_root(&self, make: bool) -> Result<Folder> {
+    fn open_root(&self, make: Make<'_>) -> Result<Folder> {
         let path = if self.root.as_os_str().is_empty() { Path::new(".") } else { &*self.root };
         let open = || retry_on_intr(|| rustix::fs::openat(CWD, path, SEARCH, Mode::empty()));
         let fd = match open() {
-            Err(Errno::NOENT) if make => {
-                std::fs::create_dir_all(path).map_err(|e| file::io("create", path, e))?;
+            Err(Errno::NOENT) if make != Make::Nothing => {
+                let all = || {
+                    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                    std::fs::DirBuilder::new().recursive(true).mode(make.mode().bits()).create(path)
+                };
+                all().map_err(|e| file::io("create", path, e))?;
                 open()
             }
             other => other,
@@ -201,13 +247,14 @@ impl Tree {
         Ok(Folder::new(fd, self.root.to_path_buf()))
     }
 
-    fn open_below(&self, parent: &Folder, name: &str, make: bool) -> Result<Folder> {
+    fn open_below(&self, parent: &Folder, name: &str, make: Make<'_>) -> Result<Folder> {
         let path = parent.path.join(name);
-        let flags = if self.follows_all() && !make { SEARCH } else { SEARCH | OFlags::NOFOLLOW };
+        let makes = make != Make::Nothing;
+        let flags = if self.follows_all() && !makes { SEARCH } else { SEARCH | OFlags::NOFOLLOW };
         let open = || retry_on_intr(|| rustix::fs::openat(&parent.fd, name, flags, Mode::empty()));
         let fd = match open() {
-            Err(Errno::NOENT) if make => {
-                match parent.make_folder(name) {
+            Err(Errno::NOENT) if makes => {
+                match parent.make_folder(name, make.mode()) {
                     // Somebody else was quicker.
                     Ok(()) | Err(Errno::EXIST) => open(),
                     Err(error) => Err(error),
@@ -219,7 +266,7 @@ impl Tree {
             Ok(fd) => Ok(Folder::new(fd, path)),
             Err(Errno::NOTDIR | Errno::LOOP) => Err(match parent.kind(name) {
                 Some(FileType::Symlink) => link_in_the_way(&path),
-                _ if !make => file::io("open", &path, Errno::NOTDIR.into())
+                _ if !makes => file::io("open", &path, Errno::NOTDIR.into())
                     .hint("this is a file, where a folder is expected; check the path"),
                 _ => file::io("open", &path, Errno::NOTDIR.into()).hint(FILE_IN_THE_WAY),
             }),
@@ -234,12 +281,21 @@ impl Tree {
 
 impl Folder {
     fn new(fd: OwnedFd, path: PathBuf) -> Self {
-        Self { fd, path, written: AtomicBool::new(false) }
+        Self { fd, path, written: AtomicU32::new(0), unmarked: AtomicBool::new(false) }
     }
 
-    /// True the first time that it is asked.
-    pub(super) fn is_first_written(&self) -> bool {
-        !self.written.load(Ordering::Relaxed) && !self.written.swap(true, Ordering::Relaxed)
+    /// True the first time that it is asked in a phase.
+    pub(super) fn is_first_written(&self, phase: u32) -> bool {
+        self.written.load(Ordering::Relaxed) != phase && self.written.swap(phase, Ordering::Relaxed) != phase
+    }
+
+    /// Notes whether something tells that files in it are not flushed.
+    pub(super) fn set_marked(&self, marked: bool) {
+        self.unmarked.store(!marked, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_unmarked(&self) -> bool {
+        self.unmarked.load(Ordering::Relaxed)
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -278,14 +334,18 @@ impl Folder {
 
     /// Opens an entry; never waits for the other end of a pipe, and follows no link unless the flags leave that out.
     pub(super) fn open(&self, name: &str, flags: OFlags) -> rustix::io::Result<File> {
+        self.open_as(name, flags, Mode::from_raw_mode(0o666))
+    }
+
+    /// The same; what is made has no more than these permissions.
+    pub(super) fn open_as(&self, name: &str, flags: OFlags, mode: Mode) -> rustix::io::Result<File> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o666)))
-            .map(File::from)
+        retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, mode)).map(File::from)
     }
 
     /// Makes a folder in it.
-    pub(super) fn make_folder(&self, name: &str) -> rustix::io::Result<()> {
-        rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777))
+    fn make_folder(&self, name: &str, mode: Mode) -> rustix::io::Result<()> {
+        rustix::fs::mkdirat(&self.fd, name, mode)
     }
 
     /// Removes an entry that is no folder.

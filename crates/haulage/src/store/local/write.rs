@@ -20,7 +20,7 @@ use crate::store::{
 
 /// A small object in one visit to the blocking pool.
 pub(super) fn put_at_once(place: Place, bytes: &Bytes, options: &PutOptions) -> Result<PutResult> {
-    let part = PartialFile::create(place, Some(bytes.len() as u64))?;
+    let part = PartialFile::create(place, Some(bytes.len() as u64), options.attributes.at_first())?;
     part.write_at(0, std::slice::from_ref(bytes))?;
     part.publish(Crc64::of(bytes), &options.attributes, &options.precondition)
 }
@@ -112,6 +112,8 @@ impl BlockWriter for LocalWriter {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::Mode;
+
     use super::*;
     use crate::store::local::LocalStore;
     use crate::store::local::leftover::{list_of, partial_name};
@@ -160,13 +162,13 @@ mod tests {
         let Some(folder) = folder_in_shm() else { return };
         let tree = Tree::new(folder.path(), Follow::Nothing);
         let place = |name| tree.place(name, false).unwrap();
-        let part = PartialFile::create(place("file"), Some(1 << 20)).unwrap();
+        let part = PartialFile::create(place("file"), Some(1 << 20), Mode::RWXU).unwrap();
         assert_eq!(part.medium(), Medium::Memory);
         let part = Arc::new(part);
         let piece = futures_util::stream::iter([Ok(Bytes::from_static(b"short"))]);
         let error = WriteQueue::new(&part).write(0, Payload::stream("file", 10, piece)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Integrity);
-        let full = PartialFile::create(place("huge"), Some(1 << 60));
+        let full = PartialFile::create(place("huge"), Some(1 << 60), Mode::RWXU);
         assert_eq!(full.err().map(|error| error.kind()), Some(ErrorKind::NoSpace));
         // Beyond what a file may hold: the kernel's refusal arrives as an error too.
         assert!(part.write_at(i64::MAX as u64 - 2, &[Bytes::from_static(b"12345")]).is_err());
@@ -176,7 +178,7 @@ mod tests {
     fn the_next_writer_clears_away_what_a_killed_one_has_left() {
         let dir = tempfile::tempdir().unwrap();
         let tree = Tree::new(dir.path(), Follow::Nothing);
-        let create = || PartialFile::create(tree.place("file", false).unwrap(), Some(3)).unwrap();
+        let create = || PartialFile::create(tree.place("file", false).unwrap(), Some(3), Mode::RWXU).unwrap();
         let names = || -> Vec<_> {
             std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
         };

@@ -80,5 +80,13 @@ async fn as_it_is(store: &S3Store, there: ObjectMeta, trace: &Trace) -> Result<A
         let tags = Tags::Known(object::tags(store, &key, trace).await?);
         properties = Properties { tags, ..Properties::clone(known) }.kept();
     }
-    Ok(Attributes { crc64, md5, source_modified_ns, content_type, properties, posix })
+    Ok(Attributes {
+        crc64,
+        md5,
+        source_modified_ns,
+        content_type,
+        properties,
+        posix,
+        ..Attributes::default()
+    })
 }

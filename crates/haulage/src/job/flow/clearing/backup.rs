@@ -35,6 +35,19 @@ impl Objects {
 }
 
 impl Flow {
+    /// Lets objects go on of which what they replace was backed up, when the disk has it.
+    pub(in crate::job::flow) async fn keep_backups(&mut self) {
+        let kept = std::mem::take(&mut self.objects.effects().kept);
+        if kept.is_empty() {
+            return;
+        }
+        let failure = self.opener.sync().await.err().map(|error| Failure::from(&error));
+        let now = self.clock.now_ns();
+        for id in kept {
+            self.objects.go_on(id, failure.clone(), now);
+        }
+    }
+
     /// Copies what an object will replace.
     pub(super) fn back_up(&mut self, id: u64) {
         let now = self.clock.now_ns();

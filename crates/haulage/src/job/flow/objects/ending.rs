@@ -79,8 +79,10 @@ impl Objects {
                 _ => Vec::new(),
             },
         });
-        if let Some((of, failure)) = waits {
-            self.go_on(of, failure, now_ns);
+        match waits {
+            Some((of, None)) => self.effects.kept.push(of),
+            Some((of, failure)) => self.go_on(of, failure, now_ns),
+            None => {}
         }
     }
 
