@@ -3,6 +3,7 @@
 Imports nothing but the engine unless asked to, so that the command starts as quickly as Python does.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,10 @@ def main() -> int:
     Returns:
         The exit code, as ``haul --help`` lists them.
     """
+    if "HAULAGE_ENDS_WITH" in os.environ:
+        from haulage.children import end_with_parent
+
+        end_with_parent()
     if any(word in _PYTHON for word in sys.argv[1:]):
         code = _if_in_python()
         if code is not None:

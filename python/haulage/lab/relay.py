@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from haulage.children import end_with_parent
 from haulage.lab.units import parse_duration, parse_rate
 
 _PIECE_BYTES = 256 << 10
@@ -211,6 +212,7 @@ def _copy_late(late_s: float, source: socket.socket, sink: socket.socket, paces:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     try:
         main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
     except OSError as fault:

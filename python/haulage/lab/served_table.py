@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from haulage import children
 from haulage.errors import ServiceError
 from haulage.lab.relay import FAR
 from haulage.lab.target import Endpoint, haul, start_emulator, start_relay
@@ -102,7 +103,7 @@ def _fill(table: Endpoint, rows: Path) -> None:
 def _serve(table: Endpoint) -> tuple[subprocess.Popen[str], Endpoint]:
     # Without gzip: what is measured is the size of the forms.
     options = ["--listen", "127.0.0.1:0", "--json", "--no-compress"]
-    process = subprocess.Popen(
+    process = children.start(
         [*haul(), "table", "serve", f"{TABLE}={table.base}", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

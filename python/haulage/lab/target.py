@@ -22,6 +22,7 @@ from urllib.parse import quote, urlsplit
 
 import psutil
 
+from haulage import children
 from haulage.errors import ServiceError, UsageError
 from haulage.lab.link import NAMED, PACKETS, Link, parse_link
 
@@ -282,7 +283,7 @@ def start_emulator(*, store: str, link: str = "none", faults: str | None = None)
         options += ["--faults", faults]
     if link.startswith(PACKETS):
         options.append("--here")  # Where this process is, so that it reaches all of them.
-    process = subprocess.Popen(
+    process = children.start(
         [*haul(), "emulate", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -313,7 +314,7 @@ def start_relay(endpoint: Endpoint, via: str) -> Endpoint:
         ServiceError: It did not start, such as for a namespace that is not there.
     """
     where = urlsplit(endpoint.base)
-    process = subprocess.Popen(
+    process = children.start(
         [sys.executable, "-m", "haulage.lab.relay", where.hostname or "", str(where.port or 80), via],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use self::clearing::Clearing;
 use self::flights::{Flights, Landed};
@@ -53,6 +53,9 @@ const WINDOW: usize = 10_000;
 
 /// Names taken at once.
 const BATCH: usize = 256;
+
+/// How long a job that has ended waits until what it staged in vain is removed.
+const ABANDONED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the controller and the progress look, ...
 const TICK: Duration = Duration::from_millis(100);
@@ -97,6 +100,8 @@ pub(super) struct Flow {
     stop: Option<Failure>,
     /// The reader of the stream that is written is gone.
     hung_up: Option<Error>,
+    /// What was staged is being removed.
+    abandoning: JoinSet<()>,
     listed: bool,
     /// When to look again how it goes, and when the first step that waits is due, in nanoseconds of the job.
     look_at: u64,
@@ -183,6 +188,7 @@ impl Flow {
             located: false,
             stop: None,
             hung_up: None,
+            abandoning: JoinSet::new(),
             listed: false,
             look_at: FIRST_TICK.as_nanos() as u64,
             wake: None,
@@ -279,6 +285,11 @@ impl Flow {
 
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
+        if !interrupted {
+            // What a service does not remove in this time, a cleaning will.
+            let removed = async { while self.abandoning.join_next().await.is_some() {} };
+            let _ = tokio::time::timeout(ABANDONED_WITHIN, removed).await;
+        }
         // A job in which objects failed says little of the link.
         if self.recorder.summary().objects_failed == 0
             && !self.gate.is_leased()

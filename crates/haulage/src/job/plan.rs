@@ -138,7 +138,7 @@ impl PlanReport {
         let (from, to) = (pair.source.store.capabilities(), pair.destination.store.capabilities());
         let by_service = ByService::of(pair, options);
         let pieces = match by_service {
-            Some(by) => by.pieces(size, options.method, &to),
+            Some(by) => by.pieces(size, options.method, &to, pair.existing.there().is_some()),
             None => Pieces::of(size, limits, options.method, &from, &to),
         };
         // Sizes come from outside: a list may claim any.

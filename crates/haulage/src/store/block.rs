@@ -15,6 +15,8 @@ use crate::event::PartRecord;
 const MARK: &str = "h1";
 /// In place of it where the service has made the block of another: then what stands for a checksum names that other.
 const COPIED: &str = "h2";
+/// In place of it where nobody has compared what arrived with the checksum.
+const UNVOUCHED: &str = "h0";
 /// Mark, offset (16), length (8) and CRC64 (16) as hexadecimal digits. A multiple of three, so that
 /// Base64 needs no padding; and hexadecimal text never encodes to `+` or `/`.
 const RAW_LEN: usize = MARK.len() + 16 + 8 + 16;
@@ -143,6 +145,16 @@ impl BlockId {
         Self::decode_as(MARK, text)
     }
 
+    /// The id of a block that is sent with no checksum, so that nobody vouches for what arrives.
+    pub(crate) fn encode_unvouched(&self) -> String {
+        self.encode_as(UNVOUCHED)
+    }
+
+    /// Reads such an id back.
+    pub(crate) fn decode_unvouched(text: &str) -> Option<Self> {
+        Self::decode_as(UNVOUCHED, text)
+    }
+
     /// The id of a block that the service makes of another object. It has a name before anybody knows its checksum; in its place
     /// stands what `crc64` is of: the name of that object and its version. As wide as other ids, for all of a blob must be.
     pub(crate) fn encode_copied(&self) -> String {
@@ -226,6 +238,9 @@ mod tests {
             prop_assert_eq!(text.len(), 56);
             prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric()));
             prop_assert_eq!(BlockId::decode(&text), Some(id));
+            let unvouched = id.encode_unvouched();
+            prop_assert_eq!((unvouched.len(), BlockId::decode(&unvouched)), (56, None));
+            prop_assert_eq!(BlockId::decode_unvouched(&unvouched), Some(id));
             let copied = id.encode_copied();
             prop_assert_eq!((copied.len(), BlockId::decode(&copied)), (56, None));
             prop_assert_eq!((BlockId::decode_copied(&copied), BlockId::decode_copied(&text)), (Some(id), None));

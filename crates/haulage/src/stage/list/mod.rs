@@ -360,9 +360,8 @@ impl Listing {
             return self.send(Listed::Problem(error)).await;
         }
         if self.taken.is_some() {
-            let mut hasher = DefaultHasher::new();
-            self.identity(&pair.destination).hash(&mut hasher);
-            let is_new = |taken: &mut HashSet<u64>| taken.insert(hasher.finish());
+            let hash = self.hash_of(&pair.destination);
+            let is_new = |taken: &mut HashSet<u64>| taken.insert(hash);
             if !self.taken.as_mut().is_none_or(is_new) {
                 let cause = format!("another source goes to {} as well", pair.destination.name());
                 let problem = Error::new(ErrorKind::Exists, "list", &*pair.source.name(), cause)
@@ -371,6 +370,13 @@ impl Listing {
             }
         }
         self.send(Listed::Pair(Box::new(pair))).await
+    }
+
+    /// A number for a place, however it was spelled.
+    fn hash_of(&mut self, place: &Place) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.identity(place).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// One name for one destination, however it was spelled.

@@ -41,10 +41,16 @@ impl ByService {
         Some(Self { rules, block, whole, guards, unstated })
     }
 
-    /// In what pieces an object of `size` bytes is copied.
-    pub(crate) fn pieces(&self, size: u64, choice: MethodChoice, to: &Capabilities) -> Pieces {
+    /// In what pieces an object of `size` bytes is copied. Where it `replaces` something, that stays until the copy is known to be one.
+    pub(crate) fn pieces(
+        &self,
+        size: u64,
+        choice: MethodChoice,
+        to: &Capabilities,
+        replaces: bool,
+    ) -> Pieces {
         let small = match choice {
-            MethodChoice::Auto => size <= self.whole && !self.unstated,
+            MethodChoice::Auto => size <= self.whole && !self.unstated && !replaces,
             MethodChoice::Whole => true,
             MethodChoice::Ranges => size <= self.block,
         };
@@ -80,7 +86,8 @@ mod tests {
     #[test]
     fn small_objects_are_copied_whole_unless_what_is_there_must_be_guarded() {
         let to = MemoryStore::named("by-service").capabilities();
-        let pieces = |by: ByService, size, choice| by.pieces(size, choice, &to);
+        let pieces = |by: ByService, size, choice| by.pieces(size, choice, &to, false);
+        assert_eq!(copying(true, false).pieces(1, MethodChoice::Auto, &to, true), Pieces::Blocks(16 * MIB));
         let (plain, auto) = (copying(false, false), MethodChoice::Auto);
         assert_eq!(pieces(plain, 16 * MIB, auto), Pieces::Whole);
         assert_eq!(pieces(plain, 16 * MIB + 1, auto), Pieces::Blocks(16 * MIB));

@@ -47,8 +47,10 @@ pub(crate) struct Task {
     pub(crate) unanswered: bool,
     /// What a duplicate has fetched, now to be written; or what was read of a stream, which is not read again.
     pub(crate) held: Option<Held>,
-    /// The digest of what was read of a stream so far, where one is wanted.
+    /// The digest of what was read of a stream so far, or read once more of an object, where one is wanted.
     pub(crate) digest: Option<Md5Stream>,
+    /// Bytes of an object that are in it.
+    pub(crate) digested: u64,
     /// Whether other jobs stage parts of the object too.
     pub(crate) joining: Joining,
     /// How large blocks are to be, where one size is settled for all.
@@ -130,7 +132,7 @@ pub(crate) async fn run(task: &Task, trace: &Trace) -> Result<Done> {
         Step::Read(range) => Box::pin(read_on(task, range, trace)).await,
         Step::Block(range) if task.by_service => by_service::block(task, range, trace).await,
         Step::Block(range) => block(task, range, trace).await,
-        Step::Digest => Box::pin(digest(task, trace)).await.map(Done::Digested),
+        Step::Digest => Box::pin(digest(task, trace)).await,
         Step::Commit => commit(task, trace).await.map(Done::Committed),
         Step::Compare(range) => Box::pin(compare(task, range, trace)).await,
     }
@@ -312,25 +314,21 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
     Ok(PutResult { not_kept: not_meant(task, meta).or(put.not_kept), ..put })
 }
 
-/// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks.
-async fn digest(task: &Task, trace: &Trace) -> Result<Md5> {
+/// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks: the next piece of it.
+async fn digest(task: &Task, trace: &Trace) -> Result<Done> {
     let Pair { source, meta, .. } = &*task.pair;
-    let mut md5 = Md5Stream::default();
-    let mut offset = 0;
-    while offset < meta.size {
-        let range = BlockRange { offset, len: DIGEST_PIECE.min(meta.size - offset) };
-        let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
-        let stated = got.crc64;
-        let (bytes, crc64) = got.payload.collect_hashed().await?;
-        check_crc64(&source.name(), crc64, stated)?;
-        md5 = off_thread(move || {
-            md5.update(&bytes);
-            md5
-        })
-        .await?;
-        offset = range.end();
-    }
-    Ok(md5.value())
+    let mut md5 = task.digest.clone().unwrap_or_default();
+    let offset = task.digested;
+    let range = BlockRange { offset, len: DIGEST_PIECE.min(meta.size - offset) };
+    let got = read::open(&*source.store, &source.key, meta, Some(range), trace).await?;
+    let stated = got.crc64;
+    let (bytes, crc64) = got.payload.collect_hashed().await?;
+    check_crc64(&source.name(), crc64, stated)?;
+    let md5 = off_thread(move || {
+        md5.update(&bytes);
+        md5
+    });
+    Ok(Done::Digested { end: range.end(), md5: md5.await? })
 }
 
 pub(super) fn writer(task: &Task) -> Result<&Arc<dyn BlockWriter>> {

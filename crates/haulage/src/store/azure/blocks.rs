@@ -11,13 +11,13 @@ use super::meta;
 use super::rules;
 use super::service::Operation;
 use super::{copy, xml};
-use crate::checksum::Crc64;
+use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::Rule;
 use crate::store::headers::{self, set_precondition};
 use crate::store::{
     Attributes, BlockId, BlockRange, BlockWriter, CopySource, Part, Payload, Phase, PutOptions, PutResult,
-    StagedPart, Stored, Trace, join_parts,
+    StagedPart, Stored, Token, Trace, join_parts,
 };
 
 /// A blob in the making. The service keeps staged blocks for a week, whoever staged them.
@@ -57,13 +57,17 @@ impl BlockWriter for AzureBlocks {
         }
         let id = BlockId { range, crc64 };
         let guard = Guard::of(&self.store, &body, id.crc64, self.options.checksum, None, asked).await?;
-        let encoded = id.encode();
+        let mut part = Part::from(id);
+        if self.options.checksum == ChecksumMode::None {
+            part.token = Token::from(&*id.encode_unvouched());
+        }
+        let encoded = block_id(&part);
         let query = [("blockid", encoded.as_str()), ("comp", "block")];
         let operation =
             self.operation(rules::PUT_BLOCK, Method::PUT, &query, HeaderMap::with_capacity(12), body);
         let (_, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
-        Ok(Stored { part: id.into(), confirmed })
+        Ok(Stored { part, confirmed })
     }
 
     async fn copy_block(&self, range: BlockRange, from: &CopySource<'_>, trace: &Trace) -> Result<Stored> {
@@ -86,6 +90,11 @@ impl BlockWriter for AzureBlocks {
                     xml::uncommitted_blocks(&page).map_err(|broken| asked.not_believed(broken))?;
                 // Of a larger version that is gone, or made up: they would only be kept.
                 blocks.retain(|block| self.size.is_none_or(|size| block.range.end() <= size));
+                // What is to be checked has been.
+                let checks = self.options.checksum != ChecksumMode::None;
+                let is_unvouched =
+                    |block: &StagedPart| BlockId::decode_unvouched(block.token.as_str()).is_some();
+                blocks.retain(|block| !(checks && is_unvouched(block)));
                 Ok(blocks)
             }
             // Neither blob nor block: nothing is staged.

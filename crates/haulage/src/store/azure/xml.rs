@@ -251,7 +251,11 @@ fn staged(id: &str) -> Option<StagedPart> {
         let range = BlockId::decode_copied(id)?.range;
         Some(StagedPart { range, checksum: None, token: Token::from(id) })
     };
-    BlockId::decode(id).map(StagedPart::from).or_else(copied)
+    let unvouched = || {
+        let of = BlockId::decode_unvouched(id)?;
+        Some(StagedPart { token: Token::from(id), ..StagedPart::from(of) })
+    };
+    BlockId::decode(id).map(StagedPart::from).or_else(unvouched).or_else(copied)
 }
 
 /// The body of Put Block List.
@@ -372,6 +376,9 @@ mod tests {
             id.encode()
         );
         assert_eq!(uncommitted_blocks(page.as_bytes()).unwrap(), [StagedPart::from(id)]);
+        let sent = page.replace(&id.encode(), &id.encode_unvouched());
+        let unvouched = StagedPart { token: id.encode_unvouched().as_str().into(), ..StagedPart::from(id) };
+        assert_eq!(uncommitted_blocks(sent.as_bytes()).unwrap(), [unvouched]);
         let copied = page.replace(&id.encode(), &id.encode_copied());
         let staged = uncommitted_blocks(copied.as_bytes()).unwrap();
         assert_eq!(

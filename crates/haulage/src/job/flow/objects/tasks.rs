@@ -32,7 +32,11 @@ impl Objects {
             duplicate: false,
             unanswered: unit.unanswered,
             held: copying.and_then(|copying| held(copying, unit.step, object.subject.pair.meta.size)),
-            digest: copying.and_then(|copying| copying.feed.as_ref()?.digest()),
+            digest: copying.and_then(|copying| match unit.step {
+                Step::Digest => Some(copying.digested.1.clone()),
+                _ => copying.feed.as_ref()?.digest(),
+            }),
+            digested: copying.map_or(0, |copying| copying.digested.0),
             blocks: object.blocks(),
             joining: copying.map(Copying::joining).unwrap_or_default(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use self::proven::{Differing, Unproven};
 use super::{Capabilities, Done, Ended, Feed, Staged, Subject, Then};
-use crate::checksum::{ChecksumMode, Crc64, Md5};
+use crate::checksum::{ChecksumMode, Crc64, Md5, Md5Stream};
 use crate::event::{Method, Outcome, Proof};
 use crate::options::{Compare, CopyOptions, MethodChoice, Portion};
 use crate::stage::plan::{ByService, Cutter, Decision, Existing, Pair, Pieces, Rule, decide};
@@ -52,6 +52,8 @@ pub(crate) struct Copying {
     pub(crate) md5: Option<Md5>,
     pub(crate) crc64: Option<Crc64>,
     digest_wanted: bool,
+    /// How much of the source was read in order, and its digest.
+    pub(crate) digested: (u64, Md5Stream),
     /// It was begun before anybody knew what is there.
     begun_early: bool,
     ranges_checked: bool,
@@ -113,6 +115,7 @@ impl Copying {
             md5: None,
             crc64: None,
             digest_wanted: false,
+            digested: (0, Md5Stream::default()),
             begun_early: false,
             ranges_checked: true,
             confirmed: true,
@@ -231,8 +234,13 @@ impl Copying {
                     then => then,
                 }
             }
-            Done::Digested(md5) => {
-                self.md5 = Some(md5);
+            Done::Digested { end, md5 } if end < it.size() => {
+                // What is digested stays, however often the next piece has to be asked for.
+                self.digested = (end, md5);
+                Then::Steps(vec![Step::Digest])
+            }
+            Done::Digested { md5, .. } => {
+                self.md5 = Some(md5.value());
                 self.when_all_there(it, bounds)
             }
             Done::Committed(put) => {

@@ -71,7 +71,11 @@ pub(crate) enum Done {
         range_checked: bool,
         resumed: bool,
     },
-    Digested(Md5),
+    /// So many bytes of the source were read in order.
+    Digested {
+        end: u64,
+        md5: Md5Stream,
+    },
     Committed(PutResult),
     Equal {
         crc64: Option<Crc64>,
