@@ -81,7 +81,7 @@ CORE = {
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "commands", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
+    "__main__": {"_engine", "children", "commands", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
     "standard_streams": {"errors"},
     "commands": {"errors", "options"},
     "errors": {"events", "printable"},
@@ -89,6 +89,7 @@ PYTHON_MAY = {
     "events": {"arrow", "display"},
     "display": {"events", "units"},
     "bar": {"display", "events"},
+    "children": set(),
     "arrow": {"errors"},
     "places": {"errors"},
     "outputs": {"errors"},
@@ -109,7 +110,7 @@ PYTHON_MAY = {
     "removal": {"_engine", "errors", "events", "job", "options", "transfer", "units"},
     "emulator": {"_engine", "errors"},
     "filesystem": CORE | {"_engine"},
-    "lab": CORE | {"__init__", "_engine", "commands"},
+    "lab": CORE | {"__init__", "_engine", "children", "commands"},
     "cluster": CORE | {"__init__", "_engine"},
     "doctor": CORE | {"__init__", "_engine", "cluster", "commands", "web"},
     "web": set(),

@@ -93,12 +93,12 @@ class Trial:
         self.kills = [rng.random() * 0.25 if rng.random() < 0.35 else None for _ in self.commands]
 
     def owed(self, name: str, *, came_by: bool) -> set[bytes]:
-        """Return contents of a name of which each must be there in the end, where nobody was told to destroy it."""
+        """Return contents of a name that must be there in the end, for nobody was told to destroy them."""
         contents = {held[name] for held in self.held.values() if name in held}
         if came_by and self.outsider and self.outsider[1] == name:
             return set()
         if any(verb == "sync" for verb, *_ in self.commands):
-            # What only the destination of a sync has, or has otherwise, goes, and what is moved there meanwhile too.
+            # What only the destination of a sync has, or otherwise, goes, and what is moved there meanwhile.
             kept = [one for verb, one, _ in self.commands if verb == "sync"]
             changed = {place for _, *places in self.commands for place in places[1:]}
             changed |= {one for verb, one, _ in self.commands if verb == "mv"}
@@ -176,7 +176,7 @@ class World:
 
     def contents(self, trial: Trial) -> dict[str, bytes]:
         """Return all that is below the places of a trial."""
-        found = {}
+        found: dict[str, bytes] = {}
         for kind in set(trial.kind_of.values()):
             if kind in self.folders:
                 root = self.folders[kind] / trial.folder
@@ -226,7 +226,7 @@ def run(world: World, trial: Trial) -> list[str]:
         for one in running:
             one.result()
     for line in lines:
-        # With nobody beside it, each comes to its end: there is nothing left to move, or a sync finds its source empty.
+        # With nobody beside it, each comes to its end: nothing is left to be moved, or to be synced.
         for _ in range(RUNS_MAX):
             code = go(line, None)
             if code in (0, 4):

@@ -62,6 +62,17 @@ def test_a_tree_between_containers_does_not_pass_this_machine(haul: Haul, contai
     assert haul("verify", container.az("in/"), other.az(), "--json").summary["objects_done"] == len(expected)
 
 
+def test_a_copy_that_the_service_gets_wrong_replaces_nothing(haul: Haul, emulator: Endpoint) -> None:
+    """What was there was replaced, compared, and deleted, with its snapshots."""
+    here, there = emulator.container(), emulator.container()
+    here.client.upload_blob("a", b"new", metadata={"haulage_crc64": "0123456789abcdef"})
+    there.client.upload_blob("a", b"old")
+    haul("cp", here.az("a"), there.az("a"), code=5)
+    assert there.contents() == {"a": b"old"}
+    haul("cp", here.az("a"), there.az("b"), code=5)
+    assert there.contents() == {"a": b"old"}
+
+
 def test_never_means_never(haul: Haul, emulator: Endpoint) -> None:
     one, two = emulator.container(), emulator.container()
     trees.random_file(haul.folder / "a", 3 * MIB)

@@ -76,6 +76,21 @@ def test_cp_prefix_does_not_take_names_that_only_begin_alike(haul: Haul, contain
     assert trees.contents(haul.folder / "back") == {"a": b"run/a"}
 
 
+@pytest.mark.parametrize("verb", ["cp", "mv"])
+def test_a_copy_opens_nothing_that_its_source_keeps_closed(haul: Haul, tmp_path: Path, verb: str) -> None:
+    """0600 became 0644, and folders of 0700 became 0755."""
+    source = tmp_path / "source"
+    modes = {"private": 0o600, "read-only": 0o444, "run": 0o755, "in/large": 0o640}
+    (source / "in").mkdir(parents=True, mode=0o700)
+    for name, mode in modes.items():
+        (source / name).write_bytes(bytes(2_000_000 if "large" in name else 10))
+        (source / name).chmod(mode)
+    haul(verb, f"{source}/", f"{tmp_path}/there/")
+    for name, mode in modes.items():
+        assert (tmp_path / "there" / name).stat().st_mode & 0o777 & ~mode == 0, name
+    assert (tmp_path / "there/in").stat().st_mode & 0o777 == 0o700
+
+
 def test_cp_empty_directory_is_no_failure(haul: Haul, container: Container, tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     assert haul("cp", "nothing", container.az(), "--json").summary["objects_total"] == 0

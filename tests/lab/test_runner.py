@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 import duckdb
+import psutil
 import pytest
 
 import haulage
@@ -344,3 +345,15 @@ def test_a_run_goes_nowhere_that_is_taken(tmp_path: Path) -> None:
             run_only(plan, directory=empty)
     assert (tmp_path / "file").read_text() == "mine"
     assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["thesis.tex"]
+
+
+def test_an_emulator_ends_with_the_process_that_started_it() -> None:
+    """Seven were left behind by runs that were killed; one of them competed with what was measured."""
+    starts = "from haulage.lab.target import start_emulator; import time; "
+    starts += "print(start_emulator(store='memory')._process.pid, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", starts], stdout=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        emulator = psutil.Process(int(lab.stdout.readline()))
+        lab.kill()
+        psutil.wait_procs([emulator], timeout=20)
+        assert not emulator.is_running() or emulator.status() == psutil.STATUS_ZOMBIE

@@ -1,9 +1,9 @@
 //! The side of a job of many nodes that whoever carries its shards speaks to.
 
 use std::fmt;
+use std::io::{Seek as _, Write as _};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -254,9 +254,15 @@ impl Coordinator {
     /// As for [`Self::came`].
     pub fn ended(&self, end: &[u8], record: Option<Vec<u8>>) -> Result<()> {
         let end: NodeEnd = unpacked(end)?;
+        let kept = |rows: Vec<u8>| {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(&rows).and_then(|()| file.rewind()).map(|()| file)
+        };
+        let record = record.map(kept).transpose();
+        let record = record.map_err(|e| Error::from_io("keep", format!("the record of {}", end.node), e))?;
         let mut nodes = locked(&self.shared.nodes);
         let seen = nodes.entry(end.node.clone()).or_default();
-        (seen.record, seen.end) = (record.map(Bytes::from), Some(end));
+        (seen.record, seen.end) = (record, Some(end));
         Ok(())
     }
 

@@ -1,9 +1,8 @@
 //! How a job of many nodes ends: what nobody has moved is named, and what the nodes say becomes one summary and one record.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::sync::Arc;
-
-use bytes::Bytes;
 
 use super::record::{NodeRecord, merge};
 use super::run::Run;
@@ -121,10 +120,10 @@ impl Run {
             return Ok(());
         };
         self.recorder.close_rows().await?;
-        let own = std::fs::read(scratch.path().join(OWN_RECORD));
+        let own = File::open(scratch.path().join(OWN_RECORD));
         let own = own.map_err(|e| Error::from_io("read", "the record of this machine", e))?;
         let began = self.shared.began_unix_ns;
-        let mut records = vec![NodeRecord { rows: Bytes::from(own), shift_ns: 0 }];
+        let mut records = vec![NodeRecord { rows: own, shift_ns: 0 }];
         for seen in nodes.into_values() {
             let shift_ns = seen.end.as_ref().map(|end| seen.shift_ns(end.began_unix_ns, began));
             if let (Some(rows), Some(shift_ns)) = (seen.record, shift_ns) {
@@ -134,7 +133,7 @@ impl Run {
         let shared = Arc::clone(&self.shared);
         off_thread(move || {
             let deal = locked(&shared.deal);
-            merge(&path, &records, |id| deal.object_of(id))
+            merge(&path, records, |id| deal.object_of(id))
         })
         .await?
     }

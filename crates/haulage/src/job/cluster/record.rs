@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 
@@ -17,13 +16,13 @@ use crate::stage::record::{record_writer, since_began};
 
 /// The record of one node.
 pub(super) struct NodeRecord {
-    pub(super) rows: Bytes,
+    pub(super) rows: File,
     /// What is to be added to its times, so that they count from the beginning of the job of all.
     pub(super) shift_ns: i64,
 }
 
 /// Writes one record out of those of the nodes. `object_of` says the number of an object by that of a portion.
-pub(super) fn merge(path: &Path, nodes: &[NodeRecord], object_of: impl Fn(u64) -> u64) -> Result<()> {
+pub(super) fn merge(path: &Path, nodes: Vec<NodeRecord>, object_of: impl Fn(u64) -> u64) -> Result<()> {
     let (output, file) = OutputFile::create(path, Kind::Record)?;
     write_all(file, nodes, object_of).map_err(|error| {
         Error::new(ErrorKind::Io, "record", path.display().to_string(), error.to_string())
@@ -34,7 +33,7 @@ pub(super) fn merge(path: &Path, nodes: &[NodeRecord], object_of: impl Fn(u64) -
 
 fn write_all(
     file: File,
-    nodes: &[NodeRecord],
+    nodes: Vec<NodeRecord>,
     object_of: impl Fn(u64) -> u64,
 ) -> std::result::Result<(), ParquetError> {
     let mut writer = record_writer(file)?;
@@ -42,7 +41,7 @@ fn write_all(
     let (mut lanes, mut connections) = (0_u32, 0_u64);
     for node in nodes {
         let (first_lane, first_connection) = (lanes, connections);
-        for batch in ParquetRecordBatchReaderBuilder::try_new(node.rows.clone())?.build()? {
+        for batch in ParquetRecordBatchReaderBuilder::try_new(node.rows)?.build()? {
             let batch = batch?;
             let schema = batch.schema();
             let at = |name: &str| schema.index_of(name);

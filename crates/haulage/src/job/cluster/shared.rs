@@ -1,9 +1,9 @@
 //! What the job of many nodes and whoever carries its shards share.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::deal::Deal;
@@ -43,7 +43,8 @@ pub(super) struct NodeSeen {
     /// Its clock less ours, in nanoseconds.
     pub(super) clock_ns: i64,
     pub(super) end: Option<NodeEnd>,
-    pub(super) record: Option<Bytes>,
+    /// Its rows, in a file without a name: those of many nodes are too much to be held.
+    pub(super) record: Option<File>,
 }
 
 impl NodeSeen {

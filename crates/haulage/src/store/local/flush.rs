@@ -154,3 +154,35 @@ impl FileSystem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::{Follow, Tree};
+    use super::*;
+
+    #[test]
+    fn what_is_written_after_a_flush_is_flushed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
+        let written = Written::new(true);
+        for _ in 0..2 {
+            assert!(folder.is_first_written(written.phase()) && !folder.is_first_written(written.phase()));
+            written.note(&folder, false, || Ok(None)).unwrap();
+            assert!(written.is_any());
+            written.flush(true).unwrap();
+            assert!(!written.is_any());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_marked_is_known_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = Written::new(true);
+        let marked = (0..MARKS + 2).map(|number| {
+            let folder = Tree::new(&dir.path().join(number.to_string()), Follow::Nothing).folder("", true);
+            let folder = folder.unwrap();
+            written.note(&folder, false, || Ok(Some(Arc::clone(&folder)))).unwrap()
+        });
+        assert_eq!(marked.filter(|marked| *marked).count(), MARKS);
+    }
+}

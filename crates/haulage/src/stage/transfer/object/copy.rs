@@ -168,6 +168,13 @@ impl Copying {
                 ..Ended::new(Outcome::WouldCopy, Method::None, Proof::None)
             });
         }
+        if let Some(by) = &self.by_service
+            && (it.pieces, self.choice) == (Pieces::Whole, MethodChoice::Auto)
+            && it.pair.existing.there().is_some()
+        {
+            // What is there stays until the copy is known to be one.
+            it.pieces = by.in_blocks(it.size(), &bounds.1);
+        }
         match it.pieces {
             Pieces::Whole => Then::Steps(vec![Step::Whole]),
             Pieces::Blocks(_) if self.writer.is_some() => self.open_ranges(it, bounds),

@@ -68,9 +68,7 @@ impl Object {
             Life::Copy(copy) if copy.feed.is_some() => Pieces::in_blocks(size, limits, &from, &to),
             Life::Copy(copy) => match (&copy.by_service, copy.atomic || copy.portion != Portion::All) {
                 (Some(by), true) => by.in_blocks(size, &to),
-                (Some(by), false) => {
-                    by.pieces(size, copy.choice, &to, self.subject.pair.existing.there().is_some())
-                }
+                (Some(by), false) => by.pieces(size, copy.choice, &to, false),
                 (None, true) => Pieces::in_blocks(size, limits, &from, &to),
                 (None, false) => Pieces::of(size, limits, copy.choice, &from, &to),
             },
