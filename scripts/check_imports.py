@@ -81,7 +81,17 @@ CORE = {
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
     "__init__": CORE | {"_engine"},
-    "__main__": {"_engine", "children", "commands", "doctor", "lab", "standard_streams", "tables", "view", "watch"},
+    "__main__": {
+        "_engine",
+        "children",
+        "commands",
+        "doctor",
+        "lab",
+        "standard_streams",
+        "tables",
+        "view",
+        "watch",
+    },
     "standard_streams": {"errors"},
     "commands": {"errors", "options"},
     "errors": {"events", "printable"},
