@@ -179,21 +179,24 @@ impl Listing {
 
     /// Refuses places that two names make look apart. A dry run writes nothing, and says so of nothing.
     pub(super) async fn check_by_witness(
-        &self,
+        &mut self,
         operation: &'static str,
         one: &Location,
         other: &Location,
     ) -> Result<()> {
-        if self.plans { Ok(()) } else { apart::check_by_witness(operation, one, other).await }
+        let [one_is, other_is] = [one, other].map(|place| place.store.identity(&place.key));
+        // Of many sources most lie in one folder.
+        let is_new = !self.plans && self.witnessed.insert((one_is, other_is));
+        if is_new { apart::check_by_witness(operation, one, other).await } else { Ok(()) }
     }
 
     /// Refuses to sync what the other side holds, or what holds the backups.
-    pub(super) async fn check_apart(&self, source: &Location, destination: &Location) -> Result<()> {
+    pub(super) async fn check_apart(&mut self, source: &Location, destination: &Location) -> Result<()> {
         apart::check("sync", source, destination)?;
-        if let Some(backup) = &self.backs_up {
+        if let Some(backup) = self.backs_up.clone() {
             for place in [destination, source] {
-                apart::check("back up to", backup, place)?;
-                self.check_by_witness("back up to", backup, place).await?;
+                apart::check("back up to", &backup, place)?;
+                self.check_by_witness("back up to", &backup, place).await?;
             }
         }
         Ok(())

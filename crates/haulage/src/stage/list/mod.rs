@@ -91,6 +91,8 @@ pub(crate) struct Listing {
     ahead_max: usize,
     /// Which of the sources is listed.
     origin: usize,
+    /// Places that are known not to be one by two names.
+    witnessed: HashSet<(String, String)>,
     /// Destinations taken so far, where two sources could meet.
     taken: Option<HashSet<u64>>,
     /// The last local folder that was gone to: as it was named, and resolved.
@@ -143,6 +145,7 @@ impl Listing {
             single: false,
             ahead_max: usize::MAX,
             origin: 0,
+            witnessed: HashSet::new(),
             taken: None,
             folder: None,
             vouched: match (options.compare, &options.receipt) {
