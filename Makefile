@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: ready build checked demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build checked demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock movers must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -223,6 +223,11 @@ bench: build peers
 # All cases, all movers, both servers, and the chart; ARGS as above, such as --only wan-up.
 bench-peers: build peers peers-bench
 	$(BIN)/python benchmarks/run.py --chart $(ARGS)
+
+# Movers that meet at random, and all orders of the model of what they do: half an hour.
+movers: $(STAMPS)/checked peers
+	cargo test $(CHECKED) --package haulage --lib -- --ignored stage::taking
+	$(BIN)/python tests/movers.py $(ARGS)
 
 # Kills, cuts, flips, stalls and refusals at random moments, and a look at every byte afterwards; ARGS=--list.
 campaign: build peers

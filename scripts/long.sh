@@ -9,7 +9,7 @@ unset CARGO_TARGET_DIR VIRTUAL_ENV MAKEFLAGS
 
 failed=""
 said=""
-for step in demo test check must-show campaign conformance peers-suites lab-statistics test-clusters carry test-packages; do
+for step in demo test check must-show campaign movers conformance peers-suites lab-statistics test-clusters carry test-packages; do
     began=$(date +%s)
     if make --no-print-directory "$step"; then word=passed; else word=FAILED failed="$failed $step"; fi
     said="$said$(printf '\n%-16s %-7s %6d s' "$step" "$word" $(($(date +%s) - began)))"

@@ -2,7 +2,8 @@
 //!
 //! [`list`] streams pairs of names, [`plan`] decides what to do with each, [`schedule`] chooses the
 //! next request, [`transfer`] makes one attempt of it, [`verify`] judges what arrived, [`record`] keeps
-//! all of it. Planning, scheduling and verifying are pure; only listing and transfer touch a store.
+//! all of it. Planning, scheduling and verifying are pure; only listing and transfer touch a store. When all is done, [`remove`] deletes
+//! what is to go, each name by [`taking`].
 
 pub(crate) mod list;
 pub(crate) mod plan;
