@@ -122,8 +122,8 @@ def test_an_object_that_comes_beside_markers_stays(
 
 
 def test_requests_of_a_move(counted_places: Counted) -> None:
-    """Two for the copy, and to remove what was copied one for each look and one to delete."""
-    for place, each in ((counted_places.az, 6), (counted_places.s3, 7)):
+    """Two for the copy; to remove what was copied one for each look, some to claim it and one to delete."""
+    for place, each in ((counted_places.az, 8), (counted_places.s3, 11)):
         fs, at = place.fs, place.path
         fs.pipe({at(f"s/{number}"): b"x" for number in range(20)})
         before = counted_places.requests()

@@ -181,7 +181,8 @@ async fn blocks_staged_by_one_are_committed_by_another() {
         let tail = one.put_block(tail, Bytes::from_static(b"56789").into(), &trace()).await.unwrap().part;
 
         let other = open(&url).begin(&key, Some(9), &options, &trace()).await.unwrap();
-        assert_eq!(other.staged(&trace()).await.unwrap(), [StagedPart::from(tail.id)]);
+        let staged = StagedPart { token: tail.token.clone(), ..StagedPart::from(tail.id) };
+        assert_eq!(other.staged(&trace()).await.unwrap(), [staged]);
         let head = BlockRange { offset: 0, len: 4 };
         let head = other.put_block(head, Bytes::from_static(b"1234").into(), &trace()).await.unwrap().part;
         let wrong = Attributes { crc64: Some(Crc64::from_u64(1)), ..Attributes::default() };

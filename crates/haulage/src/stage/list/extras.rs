@@ -129,6 +129,10 @@ impl Gathered {
         self.versions.push(&version.etag, version.modified_s as u64)
     }
 
+    pub(super) fn is_any(&self) -> bool {
+        self.names.count > 0
+    }
+
     fn is_at_the_source(&self, name: &str) -> bool {
         !self.not_listed.is_empty()
             && (self.not_listed.contains(name)
@@ -154,7 +158,6 @@ impl Listing {
             // Else the log of the last run would be deleted.
             apart::check_outside("log to", &self.opener.open_destination(log)?, &destination)?;
         }
-        self.check_by_witness("sync", &destination, &source).await?;
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
         match self.shape(&source, false).await {
             Ok(Shape::Tree(pages)) => {

@@ -98,7 +98,12 @@ impl Listing {
         match (wanted, there.into_gap()) {
             (Wanted::Deleted(_), gap) => match missed.or(gap).or(extras.gap.take()) {
                 Some(error) => return Err(error),
-                None => return self.tell_extras(destination, extras, true).await,
+                None => {
+                    if extras.is_any() {
+                        self.check_by_witness("sync", destination, source).await?;
+                    }
+                    return self.tell_extras(destination, extras, true).await;
+                }
             },
             (_, gap) => self.tell_extras(destination, extras, gap.is_none()).await?,
         }

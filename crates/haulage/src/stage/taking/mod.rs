@@ -85,7 +85,8 @@ pub(crate) async fn take(
                 let claimed =
                     through!(gate, api, name, trace => holder.claim(&copy.key, &copy.etag, trace).await);
                 copy.etag = claimed.map_err(|error| unclaimed(store.name(key), error))?;
-                done.claimed = true;
+                // What was claimed is there.
+                (done.claimed, done.copy_seen) = (true, true);
             }
             (Next::LookAtCopy, Some(copy)) => {
                 let (api, name) = (holder.api(Request::Look), holder.name(&copy.key));

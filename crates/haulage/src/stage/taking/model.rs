@@ -354,7 +354,9 @@ impl Scene {
         match next(Some(origin), self.versions, done) {
             Next::Claim => {
                 let request = Request::Claim { name: to, seen: copy };
-                self.ask(state, number, request, found, |copy| on(Done { claimed: true, ..done }, copy));
+                self.ask(state, number, request, found, |copy| {
+                    on(Done { claimed: true, copy_seen: true, ..done }, copy)
+                });
             }
             Next::LookAtSource => found.push(looked(from, source, Done { source_seen: true, ..done })),
             Next::LookAtCopy => found.push(looked(to, copy, Done { copy_seen: true, ..done })),
