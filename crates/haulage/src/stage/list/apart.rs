@@ -61,6 +61,14 @@ pub(super) async fn check_by_witness(
         .hint("name two places of which neither holds the other"))
 }
 
+/// Whether two prefixes of containers of one name are such that one would lie in the other, if the containers are one.
+pub(super) fn may_overlap(one: &Location, other: &Location) -> bool {
+    let (from, to) = (as_prefix(&one.key), as_prefix(&other.key));
+    let is_nested = from != to && (from.starts_with(&to) || to.starts_with(&from));
+    let are_remote = folder(one).is_none() && folder(other).is_none();
+    is_nested && are_remote && container(one) == container(other)
+}
+
 /// Whether what is written at one place is seen from the other.
 async fn is_seen(at: &Location, from: &Location) -> Result<bool> {
     let name = witness_name();

@@ -158,6 +158,10 @@ impl Listing {
             // Else the log of the last run would be deleted.
             apart::check_outside("log to", &self.opener.open_destination(log)?, &destination)?;
         }
+        // Else what is copied would be seen at the source too, before it is known that nothing may be deleted.
+        if apart::may_overlap(&source, &destination) {
+            self.check_by_witness("sync", &destination, &source).await?;
+        }
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
         match self.shape(&source, false).await {
             Ok(Shape::Tree(pages)) => {

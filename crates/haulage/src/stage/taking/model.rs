@@ -535,15 +535,15 @@ fn explore(scenes: impl Iterator<Item = Scene>) -> (usize, Option<(Scene, Vec<De
 fn nothing_is_lost_in_any_order_and_each_run_ends() {
     let (states, loss) = explore(all(1));
     assert!(loss.is_none(), "{loss:#?}");
-    assert!(states > 250_000, "{states} are not all");
+    assert!(states > 200_000, "{states} are not all");
 }
 
 #[test]
-#[ignore = "explores 1.7 million states, for make long"]
+#[ignore = "explores over a million states, for make long"]
 fn nothing_is_lost_where_a_third_client_and_kills_come_together() {
     let (states, loss) = explore(all(2));
     assert!(loss.is_none(), "{loss:#?}");
-    assert!(states > 1_500_000, "{states} are not all");
+    assert!(states > 1_000_000, "{states} are not all");
 }
 
 #[test]
