@@ -2,7 +2,6 @@
 //! move.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
@@ -43,17 +42,18 @@ pub(crate) struct Doomed {
 
 /// Copies of what is to be deleted.
 pub(crate) struct Copies {
-    store: Arc<dyn Store>,
+    /// The store that has them, and what requests to it pass.
+    place: Location,
     /// Each with whether it was found, and not written by this job.
     names: Spool,
     etags: Spool,
 }
 
 impl Doomed {
-    /// None yet, at this place: each name will come with a copy in this store.
-    pub(crate) fn with_copies(place: Location, store: Arc<dyn Store>) -> Self {
+    /// None yet, at this place: each name will come with a copy at another.
+    pub(crate) fn with_copies(place: Location, at: Location) -> Self {
         let (names, etags) = (Spool::default(), Spool::default());
-        let copies = Some(Copies { store, names, etags });
+        let copies = Some(Copies { place: at, names, etags });
         Self { place, names: Spool::default(), versions: Spool::default(), copies }
     }
 
@@ -83,7 +83,7 @@ impl Doomed {
         let Self { place: Location { store, key: root, gate }, names, versions, copies } = self;
         let (mut names, mut versions) = (names.read()?, versions.read()?);
         let mut copies = match copies {
-            Some(Copies { store, names, etags }) => Some((store, names.read()?, etags.read()?)),
+            Some(Copies { place, names, etags }) => Some((place, names.read()?, etags.read()?)),
             None => None,
         };
         loop {
@@ -96,7 +96,7 @@ impl Doomed {
             if let Some((holder, names, etags)) = &mut copies {
                 for ((key, found), (etag, _)) in names.next(count)?.into_iter().zip(etags.next(count)?) {
                     let origin = if found == 0 { Origin::Written } else { Origin::Found };
-                    with_copies.push((&**holder, Copy { key, etag, origin }));
+                    with_copies.push((&*holder, Copy { key, etag, origin }));
                 }
             }
             let mut with_copies = with_copies.into_iter();

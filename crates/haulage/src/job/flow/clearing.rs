@@ -126,7 +126,8 @@ impl Flow {
             let named = pair.relative_name();
             let root = source.key.strip_suffix(named).unwrap_or_default();
             let place = self.opener.location(source.store.clone(), root.to_owned());
-            Doomed::with_copies(place, destination.store.clone())
+            let at = self.opener.location(destination.store.clone(), String::new());
+            Doomed::with_copies(place, at)
         });
         doomed.push(&source.key, meta.size, &meta.version(), copy)
     }
@@ -199,7 +200,7 @@ impl Flow {
         let Some((backup, _)) = &self.clearing.backup else {
             return self.delete(Doomed::extras(extras), EXTRA).await;
         };
-        let doomed = Doomed::with_copies(extras.place.clone(), backup.store.clone());
+        let doomed = Doomed::with_copies(extras.place.clone(), backup.clone());
         self.clearing.spare = BTreeMap::from([(0, doomed)]);
         let names = find_extras(extras, backup.clone());
         let (outcome, interrupted) = self.move_all(names).await;

@@ -12,7 +12,7 @@ mod model;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
-use crate::store::{Request, Store, Trace, Version, Versions, changed_since};
+use crate::store::{Location, Request, Store, Trace, Version, Versions, changed_since};
 
 /// How a copy came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,26 +71,25 @@ pub(crate) async fn take(
     store: &dyn Store,
     key: &str,
     version: &Version,
-    copy: Option<(&dyn Store, Copy)>,
+    copy: Option<(&Location, Copy)>,
     gate: &Gate,
 ) -> Result<()> {
     let mut done = Done::default();
-    let (holder, mut copy) = copy.unzip();
-    let holder = holder.unwrap_or(store);
+    let (at, mut copy) = copy.unzip();
+    let (holder, holders_gate) = at.map_or((store, gate), |at| (&*at.store, &at.gate));
     loop {
         let origin = copy.as_ref().map(|copy| copy.origin);
         match (next(origin, store.capabilities().versions, done), &mut copy) {
             (Next::Claim, Some(copy)) => {
                 let (api, name) = (holder.api(Request::Claim), holder.name(&copy.key));
-                let claimed =
-                    through!(gate, api, name, trace => holder.claim(&copy.key, &copy.etag, trace).await);
+                let claimed = through!(holders_gate, api, name, trace => holder.claim(&copy.key, &copy.etag, trace).await);
                 copy.etag = claimed.map_err(|error| unclaimed(store.name(key), error))?;
                 // What was claimed is there.
                 (done.claimed, done.copy_seen) = (true, true);
             }
             (Next::LookAtCopy, Some(copy)) => {
                 let (api, name) = (holder.api(Request::Look), holder.name(&copy.key));
-                let found = through!(gate, api, name, trace => holder.head(&copy.key, trace).await);
+                let found = through!(holders_gate, api, name, trace => holder.head(&copy.key, trace).await);
                 match found {
                     Ok(there) if there.etag == copy.etag => done.copy_seen = true,
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -155,6 +154,8 @@ fn unclaimed(name: String, error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::store::{MemoryStore, PutOptions};
 
@@ -167,11 +168,12 @@ mod tests {
     #[tokio::test]
     async fn a_source_goes_only_while_both_are_what_they_were() {
         let (store, gate) = (MemoryStore::named("taking"), Gate::default());
+        let at = Location { store: Arc::new(store.clone()), key: String::new(), gate: gate.clone() };
         let there = async |key: &str| store.head(key, &Trace::detached()).await.is_ok();
         for origin in [Origin::Written, Origin::Found] {
             let copy = |etag: &str| {
                 let copy = Copy { key: "copy".to_owned(), etag: etag.to_owned(), origin };
-                Some((&store as &dyn Store, copy))
+                Some((&at, copy))
             };
             let (source, made) = (put(&store, "source").await, put(&store, "copy").await);
             // Another client writes the copy anew, or removes it.
@@ -195,9 +197,10 @@ mod tests {
     async fn of_two_movers_that_count_on_each_other_one_at_least_keeps_its_source() {
         let (store, gate) = (MemoryStore::named("opposite"), Gate::default());
         let (one, other) = (put(&store, "one").await, put(&store, "other").await);
+        let at = Location { store: Arc::new(store.clone()), key: String::new(), gate: gate.clone() };
         let found = |key: &str, version: &Version| {
             let copy = Copy { key: key.to_owned(), etag: version.etag.clone(), origin: Origin::Found };
-            Some((&store as &dyn Store, copy))
+            Some((&at, copy))
         };
         take(&store, "one", &one, found("other", &other), &gate).await.unwrap();
         let error = take(&store, "other", &other, found("one", &one), &gate).await.unwrap_err();
