@@ -113,17 +113,17 @@ async fn is_seen(at: &Location, from: &Location) -> Result<bool> {
         }
     };
     // What was seen counts more than what stays of it.
-    Ok(seen? || removed.map(|()| false)?)
+    if seen { Ok(true) } else { removed.map(|()| false) }
 }
 
 /// Looks for a witness at a place, below it by each end of the path that leads to the witness, and above it.
-async fn looks(from: &Location, path: &[String], name: &str) -> Result<bool> {
+async fn looks(from: &Location, path: &[String], name: &str) -> bool {
     let below =
         (0..=path.len()).map(|at| path[at..].iter().map(|part| format!("{part}/")).collect::<String>());
     if let Some(folder) = folder(from) {
         let seen = |path: PathBuf| std::fs::symlink_metadata(path).is_ok();
-        return Ok(below.into_iter().any(|below| seen(folder.join(below).join(name)))
-            || folder.ancestors().any(|above| seen(above.join(name))));
+        return below.into_iter().any(|below| seen(folder.join(below).join(name)))
+            || folder.ancestors().any(|above| seen(above.join(name)));
     }
     let Location { store, key, gate } = from;
     let root = as_prefix(key);
@@ -140,10 +140,10 @@ async fn looks(from: &Location, path: &[String], name: &str) -> Result<bool> {
     let mut looked = futures_util::stream::iter(keys).map(look).buffer_unordered(LOOKS);
     while let Some(seen) = looked.next().await {
         if seen {
-            return Ok(true);
+            return true;
         }
     }
-    Ok(false)
+    false
 }
 
 /// The name of a container.

@@ -7,13 +7,11 @@ use std::fs::File;
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid};
 use rustix::process::{getegid, geteuid, getgroups};
 
+use super::tree::PERMISSIONS;
 use crate::store::{Attributes, Posix};
 
 /// The set-user-id, set-group-id and sticky bits.
 const SPECIAL: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
-
-/// What anybody may be permitted.
-const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
 impl Attributes {
     /// Permissions that a file has at most.

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 const KEPT: usize = 64;
 
 /// Who may read and write; what else a mode says is not taken over.
-const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
+pub(super) const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
 /// What to do where a folder is to be made.
 pub(super) const FILE_IN_THE_WAY: &str = "a file has the name that a folder needs; rename or remove it";
@@ -97,7 +97,7 @@ impl Make<'_> {
             _ => None,
         };
         // Its owner has yet to write in it.
-        like.map_or(Mode::from_raw_mode(0o777), |like| (like & Mode::from_raw_mode(0o777)) | Mode::RWXU)
+        like.map_or(PERMISSIONS, |like| (like & PERMISSIONS) | Mode::RWXU)
     }
 }
 

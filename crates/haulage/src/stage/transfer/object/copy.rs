@@ -168,12 +168,10 @@ impl Copying {
                 ..Ended::new(Outcome::WouldCopy, Method::None, Proof::None)
             });
         }
-        if let Some(by) = &self.by_service
-            && (it.pieces, self.choice) == (Pieces::Whole, MethodChoice::Auto)
-            && it.pair.existing.there().is_some()
-        {
-            // What is there stays until the copy is known to be one.
-            it.pieces = by.in_blocks(it.size(), &bounds.1);
+        if let Some(by) = self.by_service.as_ref().filter(|_| it.pieces == Pieces::Whole) {
+            // When it was cut, nobody had looked what is there.
+            let replaces = it.pair.existing.there().is_some();
+            it.pieces = by.pieces(it.size(), self.choice, &bounds.1, replaces);
         }
         match it.pieces {
             Pieces::Whole => Then::Steps(vec![Step::Whole]),
