@@ -43,9 +43,6 @@ const guarded = (act) => async (...given) => {
   }
 };
 
-// The ends of the range that somebody is typing.
-const typing = new Set();
-
 // The fragment says what is seen; it is written a moment after the last change.
 let writing = 0, written = '';
 const seen = () => ({ ...now, path: now.variable?.path, beside: now.beside && { name: now.beside.name, path: now.beside.variable.path, index: now.beside.index } });
@@ -96,8 +93,8 @@ const describe = (one) => [one.name.split('/').at(-1), one.variable.name, ...ste
 const controls = () => {
   for (const [id, value] of [['projection', now.view.projection], ['scale', now.colours], ['how', now.how]]) by(id).value = value;
   by('reversed').checked = now.reversed;
-  // What is being typed stays, though values arrive meanwhile.
-  ['low', 'high'].forEach((id, end) => { if (!typing.has(id)) by(id).value = Number(now.range[end].toPrecision(6)); });
+  // What is being typed, or has to be corrected, stays, though values arrive meanwhile.
+  ['low', 'high'].forEach((id, end) => { if (by(id) !== document.activeElement && by(id).validity.valid) by(id).value = Number(now.range[end].toPrecision(6)); });
   updateSteps(by('steps'), now.variable, now.index, player.dim);
   for (const id of ['alone', 'together-box', 'proof']) by(id).hidden = !now.beside;
   by('source').hidden = !mark || Boolean(now.beside) || now.name.startsWith(mark);
@@ -296,25 +293,23 @@ on('reversed', 'change', () => {
   link();
   draw(true);
 });
+const corrected = () => ['low', 'high'].forEach((id) => by(id).setCustomValidity(''));
 on('how', 'change', () => {
+  corrected();
   now.how = by('how').value;
   rerange(current(), true);
   controls();
   link();
   draw(true);
 });
-for (const id of ['low', 'high']) {
-  on(id, 'input', () => typing.add(id));
-  on(id, 'blur', () => typing.delete(id));
-}
+for (const id of ['low', 'high']) on(id, 'blur', () => controls());
 for (const id of ['low', 'high']) on(id, 'change', () => {
-  typing.delete(id);
   const [low, high] = [Number(by('low').value), Number(by('high').value)];
   const wrong = !(Number.isFinite(low) && Number.isFinite(high) && low < high);
   by(id).setCustomValidity(wrong ? 'Enter two numbers, the first less than the second.' : '');
   if (wrong) return by(id).reportValidity();
   [now.how, now.range] = ['typed', [low, high]];
-  for (const one of ['low', 'high']) by(one).setCustomValidity('');
+  corrected();
   rerange(current());
   controls();
   link();
