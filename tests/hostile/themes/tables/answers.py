@@ -95,9 +95,9 @@ BODIES = (
     ),
     case("chunks", "A page in chunks, as the service sends it", on("query", chunked()), code=0, kind=""),
     case(
-        "2-bytes-a-second",
-        "A page that comes at 2 bytes a second",
-        on("query", trickle_body(1, 0.5)),
+        "20-bytes-a-second",
+        "A page that comes at 20 bytes a second",
+        on("query", trickle_body(1, 0.05)),
         options="--stall-timeout 500ms",
         kind="stalled",
         must="less than 1 KiB/s is as good as nothing",
