@@ -7,6 +7,7 @@
 //! [`Flow::list`] is here; [`Flow::plan`] is in `planning`, [`Flow::schedule`] and [`Flow::record`] in `effects`, [`Flow::transfer`] in
 //! `sending`, [`Flow::verify`] in `landing`. They decide what becomes of the `objects`; the stages of the same names do the work.
 
+mod abandoned;
 pub(super) mod atomic;
 mod attempts;
 pub(super) mod check;
@@ -27,8 +28,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
+use self::abandoned::Abandoned;
 use self::clearing::Clearing;
 use self::flights::{Flights, Landed};
 use self::objects::Objects;
@@ -53,9 +55,6 @@ const WINDOW: usize = 10_000;
 
 /// Names taken at once.
 const BATCH: usize = 256;
-
-/// How long a job that has ended waits until what it staged in vain is removed.
-const ABANDONED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the controller and the progress look, ...
 const TICK: Duration = Duration::from_millis(100);
@@ -101,7 +100,7 @@ pub(super) struct Flow {
     /// The reader of the stream that is written is gone.
     hung_up: Option<Error>,
     /// What was staged is being removed.
-    abandoning: JoinSet<()>,
+    abandoned: Abandoned,
     listed: bool,
     /// When to look again how it goes, and when the first step that waits is due, in nanoseconds of the job.
     look_at: u64,
@@ -188,7 +187,7 @@ impl Flow {
             located: false,
             stop: None,
             hung_up: None,
-            abandoning: JoinSet::new(),
+            abandoned: Abandoned::default(),
             listed: false,
             look_at: FIRST_TICK.as_nanos() as u64,
             wake: None,
@@ -286,9 +285,7 @@ impl Flow {
     async fn finish(mut self, outcome: Result<()>, interrupted: bool) -> Result<Summary> {
         self.flights.stop().await;
         if !interrupted {
-            // What a service does not remove in this time, a cleaning will.
-            let removed = async { while self.abandoning.join_next().await.is_some() {} };
-            let _ = tokio::time::timeout(ABANDONED_WITHIN, removed).await;
+            self.abandoned.settle().await;
         }
         // A job in which objects failed says little of the link.
         if self.recorder.summary().objects_failed == 0

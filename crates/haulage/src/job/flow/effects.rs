@@ -83,8 +83,7 @@ impl Flow {
                 Said::Skipped => self.recorder.skipped(),
                 Said::Resumed(bytes) => self.recorder.resumed(bytes),
                 Said::Warning(name, message) => self.recorder.warn(name, message).await,
-                // Nobody waits for it before the job ends.
-                Said::Abandon(writer) => _ = self.abandoning.spawn(async move { writer.abandon().await }),
+                Said::Abandon(writer) => self.abandoned.add(async move { writer.abandon().await }),
             }
         }
         // Its room is used again.

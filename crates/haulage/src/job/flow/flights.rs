@@ -328,6 +328,8 @@ fn fresh_ns(ended: &VecDeque<Ended>, len: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stage::plan::{Existing, Place};
+    use crate::store::{BlockRange, MemoryStore, ObjectMeta};
 
     const SECOND: u64 = 1_000_000_000;
     const BLOCK: u64 = 1 << 20;
@@ -345,5 +347,40 @@ mod tests {
         assert_eq!(fresh_s(&[1, 2], BLOCK), None);
         let before = [vec![1; NEWEST], vec![5; NEWEST]].concat();
         assert_eq!(fresh_s(&before, BLOCK), Some(5.0), "the link has become slower");
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_was_given_up_is_no_reason_to_wait() {
+        let place = Place { store: Arc::new(MemoryStore::named("twins")), key: "a".into() };
+        let pair = Arc::new(Pair::new(place.clone(), place, 0, ObjectMeta::default(), Existing::Absent));
+        let mut flights = Flights::new(Clock::start());
+        let mut unit = Unit::first(0, Step::Block(BlockRange { offset: 0, len: BLOCK }), 0);
+        for attempt in [1, 2] {
+            unit.attempt = attempt;
+            let abort = flights.tasks.spawn(std::future::pending());
+            let flight = Flight {
+                unit,
+                share: None,
+                api: "PutBlock",
+                trace: Trace::detached(),
+                len: BLOCK,
+                pair: Arc::clone(&pair),
+                by_service: false,
+                at_risk: 0,
+                duplicate: attempt == 2,
+                duplicates: 0,
+                overtaken: false,
+                began_ns: 0,
+                course: Course::default(),
+                abort,
+            };
+            flights.by_id.insert(flight.abort.id(), flight);
+            (flights.payload, flights.duplicated) = (flights.payload + BLOCK, attempt == 2);
+        }
+        assert!(flights.has_live_twin(&unit));
+        flights.cancel_twins(&unit);
+        // Until they have landed, both are still there.
+        assert_eq!((flights.has_twin(&unit), flights.has_live_twin(&unit)), (true, false));
+        assert!(flights.next().await.is_some_and(|landed| landed.result.is_none()));
     }
 }

@@ -284,6 +284,7 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checksum::{Md5, Md5Stream};
     use crate::stage::plan::{Existing, Place};
     use crate::store::{MemoryStore, ObjectMeta, Properties, PutOptions, Store as _, Tags, Trace};
 
@@ -304,5 +305,25 @@ mod tests {
         let there = Some(Box::new(ObjectMeta { modified_ns: 7, ..meta.clone() }));
         object.advance(Done::Looked { there, told: Some(Box::new(meta)) });
         assert_eq!(object.subject.pair.meta, tagged);
+    }
+
+    #[test]
+    fn what_is_digested_of_a_large_source_stays_while_the_rest_is_asked_for_again() {
+        let place = Place { store: Arc::new(MemoryStore::named("x")), key: "a".into() };
+        let meta = ObjectMeta { size: 5, ..ObjectMeta::default() };
+        let pair = Pair::new(place.clone(), place, 0, meta, Existing::Absent);
+        let mut object = Object::new(pair, Purpose::Copy, &CopyOptions::default(), 0);
+        let mut digest = Md5Stream::default();
+        for (end, piece) in [(2, b"ab"), (4, b"cd")] {
+            digest.update(piece);
+            let then = object.advance(Done::Digested { end, md5: digest.clone() });
+            assert!(matches!(then, Then::Steps(steps) if steps == [Step::Digest]));
+            // From here each further attempt reads.
+            digest = object.copying().unwrap().digested.1.clone();
+            assert_eq!(object.copying().unwrap().digested.0, end);
+        }
+        digest.update(b"e");
+        object.advance(Done::Digested { end: 5, md5: digest });
+        assert_eq!(object.copying().unwrap().md5, Some(Md5::of(b"abcde")));
     }
 }
