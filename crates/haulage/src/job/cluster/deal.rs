@@ -29,6 +29,9 @@ const ROUNDS: u64 = 3;
 /// Objects that are held before they are dealt out.
 const POOL_MAX: usize = 100_000;
 
+/// Records of ended objects that may wait to be written before no more is dealt out: nodes may be quicker than a disk.
+const UNWRITTEN_MAX: usize = 10_000;
+
 /// Nodes that may be lost over a shard before it is given up.
 const LOST_MAX: u32 = 3;
 
@@ -83,6 +86,8 @@ pub(super) struct Deal {
     portions: HashMap<u64, u64>,
     /// Objects that failed.
     failed: u64,
+    /// Records of objects that have ended, and are not written yet.
+    unwritten: usize,
     bytes_found: u64,
     /// Payload of what was committed of parts: the node that did it says that it found all of them.
     committed: u64,
@@ -127,6 +132,7 @@ impl Deal {
             next_object: 0,
             portions: HashMap::new(),
             failed: 0,
+            unwritten: 0,
             bytes_found: 0,
             committed: 0,
         }
@@ -280,6 +286,9 @@ impl Deal {
 
     /// The next shard for one of so many nodes; `None` where there is nothing to deal out now.
     pub(super) fn next(&mut self, nodes: usize) -> Option<Shard> {
+        if self.unwritten >= UNWRITTEN_MAX {
+            return None;
+        }
         let out = match self.again.pop_front() {
             Some(out) => out,
             None => self.cut(nodes)?,
@@ -287,6 +296,11 @@ impl Deal {
         let shard = out.shard.clone();
         self.out.insert(shard.id, out);
         Some(shard)
+    }
+
+    /// So many of the records that it gave for shards are written.
+    pub(super) fn wrote(&mut self, records: usize) {
+        self.unwritten -= records;
     }
 
     fn cut(&mut self, nodes: usize) -> Option<Out> {
@@ -367,6 +381,7 @@ impl Deal {
             self.ended(&item, record, &mut ended);
         }
         self.commit_together(&mut ended);
+        self.unwritten += ended.len();
         ended
     }
 

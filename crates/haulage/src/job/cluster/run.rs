@@ -89,7 +89,11 @@ impl Run {
                         self.plan(listed).await;
                     }
                 }
-                Happened::Told(Some(Message::Ended(ended))) => self.take_in(ended).await,
+                Happened::Told(Some(Message::Ended(ended))) => {
+                    let records = ended.len();
+                    self.take_in(ended).await;
+                    locked(&shared.deal).wrote(records);
+                }
                 Happened::Told(Some(Message::Warning(node, words))) => {
                     self.recorder.warn(node.into(), words).await;
                 }

@@ -77,6 +77,19 @@ fn a_large_object_is_cut_for_the_nodes_there_are() {
 }
 
 #[test]
+fn no_more_is_dealt_out_while_the_record_lags_far_behind() {
+    let mut deal = deal(false, false, &[100; 2 * UNWRITTEN_MAX]);
+    let move_one = |deal: &mut Deal| {
+        let shard = deal.next(1)?;
+        Some(deal.came(shard.id, shard.items.iter().map(moved).collect()).len())
+    };
+    let waiting: usize = std::iter::from_fn(|| move_one(&mut deal)).sum();
+    assert!((UNWRITTEN_MAX..2 * UNWRITTEN_MAX).contains(&waiting), "{waiting}");
+    deal.wrote(waiting);
+    assert!(move_one(&mut deal).is_some());
+}
+
+#[test]
 fn an_answer_that_comes_twice_counts_once() {
     let mut deal = deal(false, false, &[1]);
     let shard = deal.next(1).unwrap();
