@@ -91,3 +91,17 @@ def test_cp_killed_and_run_again_sends_only_the_rest(
     sent = sum(a["size_bytes"] for a in again.of("attempt") if a["api"] == "PutBlock")
     assert sent <= (16 << 20) - 20 * (256 << 10)
     assert container.contents() == {"file.bin": file.read_bytes()}
+
+
+def test_blocks_that_nobody_vouched_for_are_sent_again_by_who_wants_proof(
+    start_emulator: StartEmulator, haul_at: Callable[[Endpoint], Haul], tmp_path: Path
+) -> None:
+    endpoint = start_emulator(link="rtt=5ms,total=80mbit")
+    haul, container = haul_at(endpoint), endpoint.container()
+    file = trees.random_file(tmp_path / "file.bin", 4 << 20)
+    line = ("cp", file, container.az("file.bin"), "--block-size", "256KiB", "--concurrency", "4", "--json")
+    haul.kill_after_blocks(4, *line, "--checksum", "none")
+    proven = haul(*line).summary
+    assert (proven["bytes_resumed"], proven["objects_unproven"]) == (0, 0)
+    haul.kill_after_blocks(4, *line, "--overwrite", "always", "--checksum", "none")
+    assert haul(*line, "--overwrite", "always", "--checksum", "none").summary["bytes_resumed"] > 0
