@@ -7,21 +7,29 @@ import sys
 import time
 from pathlib import Path
 
-CHILD = (
-    "from haulage import children; import time; children.end_with_parent(); print(flush=True); time.sleep(60)"
+import pytest
+
+OURS = (
+    "from haulage import children as c; import time; c.end_with_parent(); print(flush=True); time.sleep(60)"
 )
-PARENT = f"""
+STARTED = {
+    "ours": f"children.start([sys.executable, '-c', {OURS!r}], stdout=subprocess.PIPE)",
+    "other": "children.start_other(['sh', '-c', 'echo; exec sleep 60'], stdout=subprocess.PIPE)",
+}
+PARENT = """
 import subprocess, sys, time
 from haulage import children
-child = children.start([sys.executable, "-c", {CHILD!r}], stdout=subprocess.PIPE)
+child = {started}
 child.stdout.readline()
 print(child.pid, flush=True)
 time.sleep(60)
 """
 
 
-def test_a_child_ends_with_its_parent_that_was_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+@pytest.mark.parametrize("started", STARTED.values(), ids=STARTED)
+def test_a_child_ends_with_its_parent_that_was_killed(started: str) -> None:
+    command = [sys.executable, "-c", PARENT.format(started=started)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         try:
             assert parent.stdout is not None
             child = Path("/proc") / parent.stdout.readline().strip()

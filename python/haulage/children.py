@@ -1,11 +1,12 @@
 """Processes that end with the one that started them, however that ends: it may be killed.
 
-A process that has started another one holds an end of a pipe, which closes with it; the other one waits for
-that.
+A process that has started another one of ours holds an end of a pipe, which closes with it; the other one
+waits for that. Of programs of others the kernel takes care.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -16,6 +17,9 @@ from typing import Any
 
 #: The number of the end of the pipe on which a process waits.
 ENDS_WITH = "HAULAGE_ENDS_WITH"
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
@@ -31,6 +35,13 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         os.close(waits)
     weakref.finalize(process, os.close, held)
     return process
+
+
+def start_other(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a program of others as `subprocess.Popen` does; it is killed when this thread ends."""
+    return subprocess.Popen(
+        command, preexec_fn=lambda: _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL), **options
+    )
 
 
 def end_with_parent() -> None:

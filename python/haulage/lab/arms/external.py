@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from haulage import children
 from haulage.errors import NotFoundError
 from haulage.lab.arms import Item, Moved, Watch, Work, differing
 from haulage.lab.target import Endpoint
@@ -104,7 +105,7 @@ def _moved(work: Work, folder: Path, wall: int, offset: int, failure: str | None
 
 
 def _run(line: Line, alive: object) -> tuple[int, str]:
-    with subprocess.Popen(
+    with children.start_other(
         line.words,
         env={**os.environ, **line.environment},
         stdin=subprocess.DEVNULL,

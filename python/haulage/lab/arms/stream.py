@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from haulage import children
 from haulage.lab.arms import Item, Moved, Watch, Work, differing
 from haulage.lab.target import haul, plain_environment
 from haulage.lab.units import format_size
@@ -108,7 +109,7 @@ class _process:  # noqa: N801  # used as a verb
     """A process that is killed if its caller is interrupted."""
 
     def __init__(self, command: list[str], *, stdin: int) -> None:
-        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+        self._process: subprocess.Popen[bytes] = children.start(
             command,
             stdin=stdin,
             stdout=subprocess.PIPE,
