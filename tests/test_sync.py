@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import endpoints
 import trees
 from command import Haul, Result
+from conftest import StartEmulator
 from endpoints import Container, Endpoint
 from sentences import Sentence
 from sides import contents, fill, place
@@ -143,3 +146,27 @@ def test_a_dry_run_of_a_copy_says_what_and_why(haul: Haul, emulator: Endpoint) -
     lines = haul("cp", "here", there, "--dry-run")
     assert lines.text.splitlines() == [f"would copy: {there}new (new)"]
     assert "nothing was changed" in lines.stderr
+
+
+@pytest.mark.parametrize(("line", "at_once"), [((), range(32, 65)), (("--concurrency", "4"), range(5))])
+def test_many_names_are_deleted_at_once(
+    haul_at: Callable[[Endpoint], Haul],
+    start_emulator: StartEmulator,
+    tmp_path: Path,
+    line: Sequence[str],
+    at_once: range,
+) -> None:
+    endpoint = start_emulator(link="rtt=40ms")
+    haul, container = haul_at(endpoint), endpoint.container()
+    for folder, count in (("many", 100), ("one", 1)):
+        (tmp_path / folder).mkdir()
+        for number in range(count):
+            (tmp_path / folder / str(number)).write_bytes(b"x")
+    haul("cp", "many", container.az("there/"))
+    ran = haul("sync", "one", container.az("there/"), "--delete", "--json", *line)
+    deletes = [attempt for attempt in ran.of("attempt") if attempt["api"] == "DeleteBlob"]
+    moments = sorted(
+        moment for delete in deletes for moment in ((delete["sent_ns"], 1), (delete["ended_ns"], -1))
+    )
+    assert max(accumulate(step for _, step in moments)) in at_once
+    assert [*container.contents()] == ["there/0"]

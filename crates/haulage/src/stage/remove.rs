@@ -15,7 +15,7 @@ use crate::stage::list::Extras;
 use crate::store::{Location, Request, Store, Version};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
-const DELETES: usize = 64;
+pub(crate) const DELETES: usize = 64;
 
 /// Names taken at once.
 const BATCH: u64 = 1000;

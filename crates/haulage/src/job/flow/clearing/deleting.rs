@@ -7,7 +7,7 @@ use super::{EXTRA, MOVED};
 use crate::error::Result;
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::spool::Spool;
-use crate::stage::remove::{Deleted, Doomed};
+use crate::stage::remove::{DELETES, Deleted, Doomed};
 use crate::store::Location;
 
 impl Flow {
@@ -22,6 +22,10 @@ impl Flow {
             MOVED => self.objects.count_copied(doomed.names.count),
             _ => self.objects.count_names(doomed.names.count),
         };
+        if self.options.concurrency.fixed().is_none() && self.politeness.is_none() {
+            // What the controller has found is for payload, and none moves now.
+            self.gate.widen(DELETES);
+        }
         let mut deleting = doomed.delete();
         loop {
             tokio::select! {
