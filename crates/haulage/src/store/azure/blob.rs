@@ -7,6 +7,7 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
 
 use super::auth::CONTENT_MD5;
+use super::blocks::AzureBlocks;
 use super::body::{Guard, md5_of, send_guarded};
 use super::meta::{self, BODY_CRC64};
 use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
@@ -14,8 +15,8 @@ use crate::checksum::{ChecksumMode, Crc64, Md5};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
-    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, Precondition, PutOptions, PutResult,
-    Trace, changed_since,
+    Attributes, BlockRange, BlockWriter as _, GetOptions, GetResult, ObjectMeta, Payload, Phase,
+    Precondition, PutOptions, PutResult, Trace, changed_since,
 };
 use crate::store::{answer, tags};
 
@@ -151,11 +152,39 @@ pub(super) async fn put(
     headers.insert("x-ms-blob-type", HeaderValue::from_static("BlockBlob"));
     meta::write(&mut headers, key, &attributes, asked)?;
     set_precondition(&mut headers, &options.precondition, asked)?;
-    let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, body);
-    let (response, confirmed) = send_guarded(store, operation, guard, asked, trace).await?;
+    let operation = store.operation(rules::PUT_BLOB, Method::PUT, key, &[], headers, body.clone());
+    let (response, confirmed) = match send_guarded(store, operation, guard, asked, trace).await {
+        Err(error) if options.precondition == Precondition::IfAbsent && error.kind() == ErrorKind::Exists => {
+            return match head(store, key, trace).await {
+                Err(absent) if absent.kind() == ErrorKind::NotFound => {
+                    Box::pin(put_as_block(store, key, body, crc64, (options, &attributes), trace)).await
+                }
+                _ => Err(error),
+            };
+        }
+        sent => sent?,
+    };
     trace.mark(Phase::Committed);
     let etag = headers::etag(response.headers());
     Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed, not_kept: None })
+}
+
+/// Creates a blob where a service, such as Azurite, takes blocks that nobody has committed for one: only their commit looks closer.
+async fn put_as_block(
+    store: &AzureStore,
+    key: &str,
+    body: Bytes,
+    crc64: Crc64,
+    (options, attributes): (&PutOptions, &Attributes),
+    trace: &Trace,
+) -> Result<PutResult> {
+    let all = BlockRange { offset: 0, len: body.len() as u64 };
+    let writer = AzureBlocks::new(store.clone(), key, Some(all.len), options);
+    let parts = match body.is_empty() {
+        true => Vec::new(),
+        false => vec![writer.put_block(all, Payload::Hashed(body, crc64), trace).await?.part],
+    };
+    writer.commit(&parts, attributes, trace).await
 }
 
 /// Adds a block to an append blob. What is there already was made by an attempt whose answer was lost.
@@ -205,7 +234,6 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
             // Our own, of an attempt whose answer was lost.
             Ok(meta) if meta.size == 0 && meta.content_type.as_deref() == Some(PLACEHOLDER) => meta.etag,
             Ok(_) => return Ok(false),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(taken_for_a_blob(store, key)),
             Err(error) => return Err(error),
         },
         Err(error) => return Err(error),
@@ -219,13 +247,6 @@ pub(super) async fn remove_uncommitted(store: &AzureStore, key: &str, trace: &Tr
         Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
         other => other.map(|_| true),
     }
-}
-
-/// Without the condition, somebody's commit in the same moment would be lost.
-fn taken_for_a_blob(store: &AzureStore, key: &str) -> Error {
-    let cause = "this service takes uncommitted blocks for a blob, so that they cannot be removed safely";
-    Error::new(ErrorKind::Unsupported, "clean", store.display(key), cause)
-        .hint("the service removes them after a week")
 }
 
 /// Writes the metadata of a blob once more as it is, which gives it another ETag.
