@@ -247,8 +247,8 @@ impl Scene {
             Request::Delete { .. } => (None, false),
         };
         // A claim moves no bytes.
-        let was_durable = state.names[self.place(name)].is_some_and(|object| object.durable);
-        let durable = !self.on_disk || (was_durable && matches!(request, Request::Claim { .. }));
+        // What is claimed is flushed with it.
+        let durable = !self.on_disk || matches!(request, Request::Claim { .. });
         self.put(state, name, content, in_parts, durable);
         Some(self.there(state, name))
     }
@@ -340,7 +340,11 @@ impl Scene {
         let Taking { source, copy, origin, mut done, flushed } = taking;
         if self.on_disk && self.has(Rule::Flush) && !flushed {
             let (deed, mut then) = state.came(number, At::Copied(Taking { flushed: true, ..taking }));
-            then.names.iter_mut().flatten().for_each(|object| object.durable = true);
+            if origin == Origin::Written
+                && let Some(object) = &mut then.names[self.place(to)]
+            {
+                object.durable = true;
+            }
             return found.push((deed, then));
         }
         done.claimed |= !self.has(Rule::Claim);

@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
@@ -26,6 +26,9 @@ const STREAM_PIECE: u64 = 1 << 20;
 
 /// A tick of the slowest kernel takes no longer.
 const TICK: Duration = Duration::from_millis(10);
+
+/// A file system of which no time changes for so long keeps none.
+const TICKS: Duration = Duration::from_secs(3);
 
 /// What the file system says of a file.
 pub(super) fn meta(key: String, found: &Stat) -> ObjectMeta {
@@ -75,7 +78,8 @@ pub(super) fn head(place: &Place, key: String, followed: bool, doubted: Option<i
     Ok(trusted(meta(key, &found), &found, doubted))
 }
 
-/// Gives a file another time of change, and changes nothing else: its version then.
+/// Gives a file another time of change, and changes nothing else: its version then. Whoever wrote it may not have waited for the disk,
+/// which has it afterwards.
 pub(super) fn touch(place: &Place, followed: bool) -> Result<String> {
     let failed = |e| io("claim", &place.path(), os(e));
     let flags = OFlags::RDONLY | if followed { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -83,11 +87,26 @@ pub(super) fn touch(place: &Place, followed: bool) -> Result<String> {
     let before = rustix::fs::fstat(&file).map_err(failed)?;
     regular("claim", &place.path(), &before)?;
     let mode = Mode::from_raw_mode(before.st_mode & 0o7777);
+    retry_on_intr(|| rustix::fs::fsync(&file)).map_err(failed)?;
+    if let Ok(folder) = place.folder.readable() {
+        retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(failed)?;
+    }
+    let until = Instant::now() + TICKS;
     loop {
         rustix::fs::fchmod(&file, mode).map_err(failed)?;
         let now = rustix::fs::fstat(&file).map_err(failed)?;
         if etag(&now) != etag(&before) {
             return Ok(etag(&now));
+        }
+        if Instant::now() > until {
+            let cause = "this file system keeps no time of a change, by which another mover would see that its copy is counted on";
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "claim",
+                place.path().display().to_string(),
+                cause,
+            )
+            .hint("compare both with haul verify, then remove the source"));
         }
         // File systems tell times by the ticks of the kernel.
         std::thread::sleep(TICK);
