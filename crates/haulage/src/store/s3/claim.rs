@@ -1,7 +1,8 @@
 //! Gives an object another version.
 //!
-//! An ETag of S3 may be that of the bytes, so that writing them once more leaves it as it is. But it also tells whether they came in
-//! parts: an object of parts is copied onto itself at once, and another one as a part.
+//! An ETag of S3 may be that of the bytes, so that writing them once more leaves it as it is. But it also tells in how many parts they
+//! came: an object is copied onto itself in one part, and what came in one part in two, for completing parts takes a condition
+//! everywhere. What came in one that is too small to be cut is copied at once.
 
 use bytes::Bytes;
 
@@ -13,8 +14,9 @@ use crate::store::{
     PutOptions, PutResult, Tags, Trace, changed_since,
 };
 
-/// The largest part, and what one request copies, in bytes.
+/// The largest part, and what one request copies, in bytes; and the smallest part but the last.
 const AT_ONCE: u64 = 5 << 30;
+const LEAST: u64 = 5 << 20;
 
 pub(super) async fn claim(store: &S3Store, key: &str, etag: &str, trace: &Trace) -> Result<String> {
     match claimed(store, key, etag, trace).await {
@@ -34,14 +36,16 @@ async fn claimed(store: &S3Store, key: &str, etag: &str, trace: &Trace) -> Resul
     let (size, crc64) = (there.size, there.crc64);
     let attributes = as_it_is(store, there, trace).await?;
     let precondition = Precondition::IfMatch(etag.to_owned());
-    let blocks = BlockSizes { wanted: AT_ONCE, ..BlockSizes::default() };
+    let is_one_part = etag.trim_matches('"').ends_with("-1");
+    let wanted = if is_one_part { size.div_ceil(2).max(LEAST) } else { AT_ONCE };
+    let blocks = BlockSizes { wanted, ..BlockSizes::default() };
     let options = PutOptions { attributes, precondition, blocks, by_service: true, ..PutOptions::default() };
     if size == 0 {
         // Nothing of it can be lost.
         return object::put(store, key, Bytes::new().into(), &options, trace).await;
     }
     let from = (store, key, Some(etag));
-    if etag.contains('-') && size <= AT_ONCE {
+    if is_one_part && size <= LEAST {
         let stored = (Some(&options.attributes), false);
         return object::copy(from, store, key, stored, options.checksum, trace).await;
     }

@@ -212,6 +212,13 @@ pub(super) async fn copy(
     let asked = store.asked("copy to", &name, "s3:PutObject", ErrorKind::SourceChanged);
     let mut operation = store.operation(rules::COPY_OBJECT, Method::PUT, key, &[]);
     operation.headers = source(from.0, from.1, from.2, None, asked)?;
+    // Onto itself: nothing else is to be replaced. Not every service looks at this condition.
+    if from.0.name == store.name
+        && from.1 == key
+        && let Some(etag) = from.2
+    {
+        set_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
+    }
     if let Some(attributes) = attributes {
         operation.headers.insert(METADATA, HeaderValue::from_static("REPLACE"));
         meta::write(&mut operation.headers, key, attributes, asked)?;
