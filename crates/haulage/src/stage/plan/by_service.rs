@@ -1,7 +1,7 @@
 //! What the service of both stores copies by itself, and in what pieces. Pure.
 
 use super::{Pair, Pieces};
-use crate::options::{CopyOptions, MethodChoice, ServerSide};
+use crate::options::{CopyOptions, MethodChoice, Overwrite, ServerSide};
 use crate::store::{Capabilities, CopyRules};
 
 /// A block that a service copies, where nobody wants another size: small enough that many go at once and none takes long, large
@@ -18,7 +18,7 @@ pub(crate) struct ByService {
     block: u64,
     /// Up to this size an object is copied in one request.
     whole: u64,
-    /// What is there must stay there.
+    /// Nothing may be replaced but what was seen.
     guards: bool,
     /// The source states no checksum that could be stored with the copy. Of blocks a CRC64 is known when they are committed.
     unstated: bool,
@@ -35,10 +35,15 @@ impl ByService {
         let rules = pair.destination.store.copies_from(&*pair.source.store)?;
         let block = options.block_size.fixed().map_or(BLOCK, |size| size.bytes());
         let whole = options.single_put_max.fixed().map_or(block, |size| size.bytes());
-        let guards = options.overwrite == crate::options::Overwrite::Never;
+        let guards = options.overwrite == Overwrite::Never || options.backup.is_some();
         let block = block.min(options.max_memory.bytes() / MEMORY_PART).max(1);
         let unstated = pair.meta.crc64.is_none() && pair.meta.md5.is_none() && !rules.keeps_crc64;
         Some(Self { rules, block, whole, guards, unstated })
+    }
+
+    /// Its source will be deleted.
+    pub(crate) fn for_a_move(&mut self) {
+        self.guards = true;
     }
 
     /// In what pieces an object of `size` bytes is copied. Where it `replaces` something, that stays until the copy is known to be one.
@@ -95,6 +100,9 @@ mod tests {
         assert_eq!(pieces(plain, 6_000 * MIB, MethodChoice::Whole), Pieces::Blocks(16 * MIB));
         assert_eq!(pieces(copying(false, true), 1, auto), Pieces::Blocks(16 * MIB));
         assert_eq!(pieces(copying(true, true), 1, auto), Pieces::Whole);
+        let mut moving = plain;
+        moving.for_a_move();
+        assert_eq!(pieces(moving, 1, auto), Pieces::Blocks(16 * MIB));
         let unstated = ByService { unstated: true, ..plain };
         assert_eq!(pieces(unstated, 1, auto), Pieces::Blocks(16 * MIB));
         assert_eq!(pieces(unstated, 1, MethodChoice::Whole), Pieces::Whole);

@@ -59,6 +59,8 @@ pub(crate) struct Task {
     pub(crate) by_service: bool,
     /// The source goes when it is copied.
     pub(crate) moves: bool,
+    /// What it replaces was backed up.
+    pub(crate) backs_up: bool,
     /// A copy that turns out to be none is removed again.
     pub(crate) retracts: bool,
     pub(crate) turns: Turns,

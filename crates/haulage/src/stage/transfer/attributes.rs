@@ -17,22 +17,27 @@ pub(super) fn put_options(
     crc64: Option<Crc64>,
     md5: Option<Md5>,
 ) -> PutOptions {
-    let precondition = match (task.options.overwrite, &task.pair.existing) {
-        (Overwrite::Never, _) => Precondition::IfAbsent,
-        // Who moves to this name too, or from it, may count on what is there.
-        (Overwrite::IfDifferent, Existing::Absent) if task.moves => Precondition::IfAbsent,
-        (Overwrite::IfDifferent, Existing::Present(there) | Existing::Listed(there)) if task.moves => {
-            Precondition::IfMatch(there.etag.clone())
-        }
-        (Overwrite::IfDifferent | Overwrite::Always, _) => Precondition::None,
-    };
     PutOptions {
         attributes: attributes(task, meta, crc64, md5),
-        precondition,
+        precondition: precondition(task.options.overwrite, task.moves, task.backs_up, &task.pair.existing),
         checksum: task.options.checksum,
         without_tags: !task.options.tags,
         like: task.pair.source.store.path(&task.pair.source.key),
         ..PutOptions::default()
+    }
+}
+
+/// What must still be there when the object is written. Pure.
+fn precondition(overwrite: Overwrite, moves: bool, backs_up: bool, existing: &Existing) -> Precondition {
+    // Who moves to this name too, or from it, may count on what is there; and nothing goes that was not backed up.
+    let only_seen = backs_up || (moves && overwrite == Overwrite::IfDifferent);
+    match (overwrite, existing) {
+        (Overwrite::Never, _) => Precondition::IfAbsent,
+        (_, Existing::Absent) if only_seen => Precondition::IfAbsent,
+        (_, Existing::Present(there) | Existing::Listed(there)) if only_seen => {
+            Precondition::IfMatch(there.etag.clone())
+        }
+        (Overwrite::IfDifferent | Overwrite::Always, _) => Precondition::None,
     }
 }
 
@@ -136,4 +141,27 @@ pub(super) async fn with_tags(task: &Task, meta: &ObjectMeta, trace: &Trace) -> 
 
 fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Permission | ErrorKind::Unsupported | ErrorKind::Service | ErrorKind::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_and_what_is_backed_up_replace_only_what_was_seen() {
+        let there = || Box::new(ObjectMeta { etag: "\"1\"".to_owned(), ..ObjectMeta::default() });
+        let (absent, seen) = (Existing::Absent, Existing::Listed(there()));
+        let same = Precondition::IfMatch("\"1\"".to_owned());
+        for (moves, backs_up, overwrite) in [
+            (true, false, Overwrite::IfDifferent),
+            (false, true, Overwrite::IfDifferent),
+            (false, true, Overwrite::Always),
+        ] {
+            assert_eq!(precondition(overwrite, moves, backs_up, &absent), Precondition::IfAbsent);
+            assert_eq!(precondition(overwrite, moves, backs_up, &seen), same);
+        }
+        assert_eq!(precondition(Overwrite::IfDifferent, false, false, &seen), Precondition::None);
+        assert_eq!(precondition(Overwrite::Always, true, false, &seen), Precondition::None);
+        assert_eq!(precondition(Overwrite::Never, false, true, &seen), Precondition::IfAbsent);
+    }
 }

@@ -22,13 +22,15 @@ pub(super) async fn settled(
         true => Box::pin(look(task, put, crc64, trace)).await,
         false => put,
     };
-    put.map_err(|error| if task.moves && error.kind() == ErrorKind::Exists { overtaken(task) } else { error })
+    let only_seen = task.moves || task.backs_up;
+    put.map_err(|error| if only_seen && error.kind() == ErrorKind::Exists { overtaken(task) } else { error })
 }
 
-/// Why nothing is written where a move would replace what it has not seen.
+/// Why nothing is written where something would be replaced that was not seen.
 fn overtaken(task: &Task) -> Error {
     let cause = "another client has written it since it was looked at, so it stays";
-    Error::new(ErrorKind::SourceChanged, "move to", &*task.pair.destination.name(), cause)
+    let operation = if task.moves { "move to" } else { "replace" };
+    Error::new(ErrorKind::SourceChanged, operation, &*task.pair.destination.name(), cause)
         .hint("run the same command again")
 }
 

@@ -76,6 +76,7 @@ impl Flow {
         let Some((_, options)) = &self.clearing.backup else { return };
         let limits = self.limits(self.objects.len());
         let mut object = Object::new(pair, self.purpose, options, now_ns);
+        object.for_a_backup();
         object.cut(&limits);
         let id = self.objects.add(object, role, &limits);
         self.objects.start(id, now_ns);

@@ -41,6 +41,7 @@ impl Objects {
             joining: copying.map(Copying::joining).unwrap_or_default(),
             by_service: copying.is_some_and(|copying| copying.by_service.is_some()),
             moves: copying.is_some_and(|copying| copying.moves),
+            backs_up: copying.is_some_and(|copying| copying.backs_up),
             retracts: copying.is_some_and(Copying::retracts),
             turns: self.turns.clone(),
         };

@@ -37,6 +37,8 @@ pub(crate) struct Copying {
     pub(crate) backed_up: bool,
     /// The source will be deleted.
     pub(crate) moves: bool,
+    /// The source may be gone soon, so that its copy must be proven.
+    must_prove: bool,
     /// Why it moves.
     why: Option<&'static str>,
     /// It was written, and is read once more, for nothing proves the copy.
@@ -104,6 +106,7 @@ impl Copying {
             backs_up: options.backup.is_some(),
             backed_up: false,
             moves: false,
+            must_prove: false,
             why: None,
             unproven: None,
             mode: options.checksum,

@@ -179,6 +179,13 @@ impl Object {
         }
     }
 
+    /// It is a backup: its source will be replaced or deleted.
+    pub(crate) fn for_a_backup(&mut self) {
+        if let Life::Copy(copy) = &mut self.life {
+            copy.for_a_backup();
+        }
+    }
+
     /// What was there is safe, and it may be replaced.
     pub(crate) fn backed_up(&mut self) {
         if let Life::Copy(copy) = &mut self.life {

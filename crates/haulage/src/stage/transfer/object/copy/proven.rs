@@ -39,8 +39,16 @@ pub(super) struct Differing {
 impl Copying {
     /// The source will be deleted, so that its copy must be proven.
     pub(crate) fn for_a_move(&mut self) {
-        self.moves = true;
+        (self.moves, self.must_prove) = (true, true);
         self.rule.compare = Compare::Checksum;
+        if let Some(by_service) = &mut self.by_service {
+            by_service.for_a_move();
+        }
+    }
+
+    /// It is a backup: its source will be replaced or deleted.
+    pub(crate) fn for_a_backup(&mut self) {
+        self.must_prove = true;
     }
 
     /// What was compared turned out so.
@@ -65,7 +73,8 @@ impl Copying {
                     (true, _) => (&it.pair.destination, NO_COPY, DELETE_IT),
                     (false, _) => (&it.pair.source, READS_DIFFERENTLY, AGAIN),
                 };
-                let error = Error::new(ErrorKind::Integrity, "move", &*place.name(), cause);
+                let operation = if self.moves { "move" } else { "back up" };
+                let error = Error::new(ErrorKind::Integrity, operation, &*place.name(), cause);
                 Then::End(Ended::failed(error.hint(hint)))
             }
             None => {
@@ -86,7 +95,7 @@ impl Copying {
             Proof::Sent => !is_disk,
             _ => false,
         };
-        if !self.moves || !unproven {
+        if !self.must_prove || !unproven {
             return Then::End(ended);
         }
         let vouched = is_disk || (self.confirmed && self.mode != ChecksumMode::None);
