@@ -6,37 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from haulage.units import BYTES, counted, format_rate, in_units
+from haulage.words.numbers import counted, format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
     from haulage.events import Failure, PlanReport, Progress, Summary
 
 #: Failures that a table names; ``summary.failures`` has more.
 FAILURES_SHOWN = 10
-
-
-def format_size(size_bytes: int) -> str:
-    """Return a human-readable size.
-
-    >>> format_size(30_000), format_size(12)
-    ('29.3 KiB', '12 B')
-    """
-    return in_units(size_bytes, BYTES, "B", ".1f")
-
-
-def format_span(ns: int) -> str:
-    """Return a human-readable duration.
-
-    >>> [format_span(int(seconds * 1e9)) for seconds in (0.0123, 7.25, 200, 7300)]
-    ['12 ms', '7.2 s', '3 m 20 s', '2 h 1 m']
-    """
-    seconds = ns / 1e9
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} m {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} m"
 
 
 def summary_line(summary: Summary) -> str:
@@ -46,7 +22,7 @@ def summary_line(summary: Summary) -> str:
     parts = [f"{done}, {format_size(summary.bytes_done)}"]
     if not summary.dry_run:
         rate = format_rate(summary.goodput_bits_per_second)
-        parts[0] += f" in {format_span(summary.elapsed_ns)} ({rate})"
+        parts[0] += f" in {format_duration(summary.elapsed_ns)} ({rate})"
     if summary.bytes_resumed:
         parts.append(f"{format_size(summary.bytes_resumed)} of them resumed from an earlier run")
     parts += [
@@ -79,7 +55,7 @@ def progress_line(progress: Progress) -> str:
     if share is not None:
         parts.insert(0, f"{int(share * 100)} %")
     if progress.eta_ns is not None and progress.listed:
-        parts.append(f"{format_span(progress.eta_ns)} left")
+        parts.append(f"{format_duration(progress.eta_ns)} left")
     if progress.objects_failed:
         parts.append(f"{progress.objects_failed:,} failed")
     if progress.flushing:
@@ -105,7 +81,7 @@ def summary_table(summary: Summary) -> str:
     figures: list[tuple[str, str]] = [
         (_heading(summary), counted(summary.objects_done, "object")),
         ("size", format_size(summary.bytes_done)),
-        ("time", format_span(summary.elapsed_ns)),
+        ("time", format_duration(summary.elapsed_ns)),
         ("rate", format_rate(summary.goodput_bits_per_second)),
         ("requests", f"{summary.requests:,}"),
     ]
@@ -182,8 +158,8 @@ def plan_table(plan: PlanReport) -> str:
     if plan.objects_skipped:
         figures.append(("skipped", counted(plan.objects_skipped, "object")))
     if plan.round_trip_ns is not None:
-        figures.append(("round trip", format_span(plan.round_trip_ns)))
-    figures += [(f"time at {format_rate(rate)}", format_span(ns)) for rate, ns in plan.estimates]
+        figures.append(("round trip", format_duration(plan.round_trip_ns)))
+    figures += [(f"time at {format_rate(rate)}", format_duration(ns)) for rate, ns in plan.estimates]
     return "\n".join([table(figures), *_failed(plan.problems, len(plan.problems), "plan.problems")])
 
 

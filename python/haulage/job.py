@@ -15,7 +15,7 @@ from haulage.errors import BY_CODE, ArgumentTypeError, CancelledError, HaulageEr
 from haulage.events import Event, ObjectEnded, Progress, Summary, parse
 from haulage.options import Name, Options, Pair, takes
 from haulage.places import without_signature
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: The options that take one text or several.
 _SEVERAL = {"include", "exclude", "files_from", "preserve"}

@@ -15,7 +15,7 @@ from haulage.errors import NotFoundError, UsageError, from_engine
 from haulage.events import Failure
 from haulage.job import for_engine
 from haulage.options import Globs, Name, StoreOptions, globs, takes
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)

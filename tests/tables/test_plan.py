@@ -68,7 +68,7 @@ def test_skew_is_told_with_numbers(tmp_path: Path) -> None:
     assert plan.best.spread.largest_share == 0.9
     told = next(text for text in plan.warnings if text.startswith("skew"))
     assert "90 % of the rows (90,000 of 100,000) are in the partition 'oslo', 28 times the average" in told
-    assert "writing it takes 45 s at 2,000 rows/s, while evenly spread rows would take 5.0 s" in told
+    assert "writing it takes 45.0 s at 2,000 rows/s, while evenly spread rows would take 5.0 s" in told
     assert any(text.startswith("same value in all rows: network;") for text in plan.warnings)
     assert "hot partition" not in " ".join(plan.warnings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 
 class Starting:

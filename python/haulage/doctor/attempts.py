@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from haulage.errors import BusyError, ConnectionLostError, HaulageError, IntegrityError
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: ``trying again in 1.1 s, after attempt 1: write az://c/a: the service is busy (hint: ...)``
 _AGAIN = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 from haulage.doctor.asking import Answer
 from haulage.doctor.finding import Finding, by_error
 from haulage.doctor.signatures import LETTERS, Signature, used
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 _AZURE = (
     "AZURE_STORAGE_CONNECTION_STRING",

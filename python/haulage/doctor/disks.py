@@ -8,7 +8,7 @@ from typing import Any
 
 from haulage.doctor.finding import Finding, by_error
 from haulage.doctor.network import Ask
-from haulage.units import BYTES, in_units
+from haulage.words.numbers import format_size
 
 #: Less than this is as good as nothing.
 ROOM_WANTED = 64 << 20
@@ -17,11 +17,6 @@ INODES_WANTED = 1000
 SLOW_BYTES_PER_SECOND = 20e6
 #: File systems whose files cannot be larger.
 LARGEST_FILE = {"vfat": (4 << 30) - 1, "msdos": (4 << 30) - 1}
-
-
-def size(value: float) -> str:
-    """Return a number of bytes for people."""
-    return in_units(value, BYTES, "B", ".1f")
 
 
 def examine_disk(ask: Ask, path: str, writes: bool) -> tuple[list[Finding], dict[str, Any] | None]:
@@ -72,7 +67,7 @@ def _judge(found: dict[str, Any], writes: bool) -> Iterator[Finding]:
     elif why is not None:
         yield Finding("disk.write", "fault", f"{folder}: {why}", "choose another folder", "io")
     elif (rate := found["write_bytes_per_second"]) is not None:
-        text = f"{folder} takes {size(rate)}/s, to the disk"
+        text = f"{folder} takes {format_size(rate)}/s, to the disk"
         slow = rate < SLOW_BYTES_PER_SECOND
         hint = "a download may wait for this disk: choose a faster one"
         values = {"write_bytes_per_second": rate}
@@ -83,7 +78,7 @@ def _room(found: dict[str, Any]) -> Iterator[Finding]:
     free, inodes, folder = found["free_bytes"], found["free_inodes"], found["folder"]
     names = ("folder", "kind", "free_bytes", "size_bytes", "free_inodes", "inodes")
     values = {name: found[name] for name in names}
-    text = f"{size(free)} free of {size(found['size_bytes'])} in {folder} ({found['kind']})"
+    text = f"{format_size(free)} free of {format_size(found['size_bytes'])} in {folder} ({found['kind']})"
     hint = "remove something, or choose a folder on another disk"
     if free < 1 << 20:
         yield Finding("disk.room", "fault", f"the disk is full: {text}", hint, "no_space", values)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from haulage.doctor.disks import LARGEST_FILE, examine_disk, size
+from haulage.doctor.disks import LARGEST_FILE, examine_disk
 from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask
-from haulage.units import counted as in_words
+from haulage.words.numbers import counted as in_words, format_size
 
 
 def examine_job(
@@ -53,7 +53,7 @@ def examine_job(
 
 def _size(counted: dict[str, int], whole: bool) -> Iterator[Finding]:
     least = "" if whole else "at least "
-    text = f"{least}{in_words(counted['objects'], 'object')} of {size(counted['bytes'])} to move"
+    text = f"{least}{in_words(counted['objects'], 'object')} of {format_size(counted['bytes'])} to move"
     if counted.get("unreadable"):
         hint = "run it as a user who can read them, or leave them out with --exclude"
         yield Finding(
@@ -83,7 +83,9 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     if needed > free:
         faults = True
         hint = "choose a larger disk, or copy less with --include; existing files need no space"
-        text = f"{least}{size(needed)} do not fit into the {size(free)} that are free in {folder}"
+        text = (
+            f"{least}{format_size(needed)} do not fit into the {format_size(free)} that are free in {folder}"
+        )
         yield Finding("job.room", "fault", text, hint, "no_space", values)
     if inodes is not None and files > inodes:
         faults = True
@@ -97,9 +99,9 @@ def room(counted: dict[str, int], whole: bool, disk: dict[str, Any]) -> Iterator
     if largest is not None and counted["largest_bytes"] > largest:
         faults = True
         hint = "choose a folder on another file system"
-        has = size(counted["largest_bytes"])
-        text = f"one object has {has}, and {disk['kind']} takes at most {size(largest)}"
+        has = format_size(counted["largest_bytes"])
+        text = f"one object has {has}, and {disk['kind']} takes at most {format_size(largest)}"
         yield Finding("job.largest", "fault", text, hint, "no_space", values)
     if not faults and whole:
-        text = f"it fits: {size(needed)} in {in_words(files, 'file')}, {size(free)} are free"
+        text = f"it fits: {format_size(needed)} in {in_words(files, 'file')}, {format_size(free)} are free"
         yield Finding("job.room", "ok", text, values=values)

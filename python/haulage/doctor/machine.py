@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haulage.doctor.finding import Finding
-from haulage.units import BYTES, counted, in_units
+from haulage.words.numbers import counted, format_size
 
 #: A job opens as many connections as the link bears, and a file for each object that is on its way.
 FILES_NEEDED, FILES_WANTED = 256, 1024
@@ -30,10 +30,6 @@ def examine_machine(root: Path = Path("/")) -> Iterator[Finding]:
     yield _congestion(root)
     yield _buffers(root)
     yield from _interfaces(root)
-
-
-def _size(value: float) -> str:
-    return in_units(value, BYTES, "B", ".1f")
 
 
 def _read(path: Path) -> str | None:
@@ -119,13 +115,13 @@ def _memory(root: Path) -> Finding:
     bound, _ = resource.getrlimit(resource.RLIMIT_AS)
     values = {"total_bytes": total, "available_bytes": free, "cgroup_bytes": limit}
     values["address_space_bytes"] = None if bound == resource.RLIM_INFINITY else bound
-    text = f"{_size(total)} of memory, {_size(free)} available"
+    text = f"{format_size(total)} of memory, {format_size(free)} available"
     usable = free
     if limit is not None and limit < total:
-        text += f", {_size(limit)} by the control group"
+        text += f", {format_size(limit)} by the control group"
         usable = min(usable, limit)
     if bound != resource.RLIM_INFINITY:
-        text += f", address space limited to {_size(bound)}"
+        text += f", address space limited to {format_size(bound)}"
         usable = min(usable, bound)
     if usable < MEMORY_NEEDED:
         hint = "free some memory or raise the limit; --max-memory 64MiB needs less"
@@ -165,7 +161,7 @@ def _processes() -> Iterator[Finding]:
 def _file_size() -> Iterator[Finding]:
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if soft != resource.RLIM_INFINITY:
-        text = f"no file may be larger than {_size(soft)}"
+        text = f"no file may be larger than {format_size(soft)}"
         yield Finding(
             "machine.file-size",
             "warning",
@@ -196,7 +192,7 @@ def _buffers(root: Path) -> Finding:
         numbers = (_read(folder / name) or "").split()
         most[direction] = int(numbers[2]) if len(numbers) == 3 else None
     known = [value for value in most.values() if value is not None]
-    text = ", ".join(f"{name} {_size(value)}" for name, value in most.items() if value is not None)
+    text = ", ".join(f"{name} {format_size(value)}" for name, value in most.items() if value is not None)
     values = {f"{name}_bytes": value for name, value in most.items()}
     if not known:
         return Finding("machine.buffers", "note", "largest TCP buffers: unknown", values=values)

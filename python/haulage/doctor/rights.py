@@ -10,7 +10,7 @@ from haulage.doctor.finding import Finding, Level, by_error
 from haulage.doctor.network import Ask, no_crc64
 from haulage.errors import BY_CODE, HaulageError, StalledError, TransientError
 from haulage.places import without_signature
-from haulage.units import counted, format_rate
+from haulage.words.numbers import counted, format_rate
 
 #: What the tiny object holds.
 CONTENT = "written by haul doctor, which removes it at once\n"

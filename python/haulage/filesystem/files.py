@@ -13,7 +13,7 @@ from haulage.filesystem.steps import Steps
 from haulage.filesystem.window import Window
 from haulage.filesystem.wrapped import is_given_up, is_wrapped_as_text
 from haulage.reader import VersionReader
-from haulage.units import counted
+from haulage.words.numbers import counted
 from haulage.writer import WholeWriter
 
 if TYPE_CHECKING:

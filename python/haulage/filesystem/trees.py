@@ -18,7 +18,7 @@ from haulage.errors import UsageError
 from haulage.filesystem import entries
 from haulage.filesystem.content import Content
 from haulage.filesystem.targets import LocalTargets, Pair, refuse_chains, refuse_links, refuse_same
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 _Pairs = builtins.list[Pair]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from haulage.filesystem.pace import LEAST, Pace
 from haulage.filesystem.steps import Steps, around
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: Requests begin at multiples of this, so that what lies just before is there too.
 GRAIN = 1 << 16

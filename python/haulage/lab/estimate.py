@@ -11,8 +11,7 @@ from haulage.lab.link import Link, parse_link
 from haulage.lab.plan import Arm, Plan
 from haulage.lab.schedule import Cell
 from haulage.lab.target import Target
-from haulage.lab.units import format_bytes, format_duration
-from haulage.units import counted
+from haulage.words.numbers import counted, format_duration, format_size
 
 #: What a cell costs beside moving bytes: starting the job, the record, the row.
 _OVERHEAD_NS = 25e6
@@ -48,7 +47,7 @@ class Estimate:
         took = (
             "time unknown until it runs" if self.time_ns is None else f"about {format_duration(self.time_ns)}"
         )
-        moved = format_bytes(self.bytes_up + self.bytes_down)
+        moved = format_size(self.bytes_up + self.bytes_down)
         price = (
             "free: emulated"
             if self.cost is None

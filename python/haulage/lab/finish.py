@@ -12,7 +12,7 @@ from haulage.lab.files import sha256
 from haulage.lab.runner import OnProgress, RunProgress
 from haulage.lab.runs import Run, load
 from haulage.lab.target import Target
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: Says a line to whoever listens.
 Say = Callable[[str], object]

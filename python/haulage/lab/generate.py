@@ -11,7 +11,7 @@ from pathlib import Path
 
 from haulage import _engine
 from haulage.errors import ExistsError, StorageFullError, UsageError
-from haulage.lab.units import format_bytes
+from haulage.words.numbers import format_size
 
 #: The sizes of 2010 (E1), in bytes and as they are written.
 TABLE_2010 = (
@@ -119,7 +119,7 @@ def write(folder: Path, specs: Sequence[Spec]) -> Iterator[Path]:
         raise StorageFullError(
             "generate",
             str(folder),
-            f"needs {format_bytes(total)}, {format_bytes(free)} are free",
+            f"needs {format_size(total)}, {format_size(free)} are free",
             "give a smaller --scale or --count, or another folder",
         )
     for spec in specs:

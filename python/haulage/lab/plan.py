@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from haulage.lab.tables import to_toml
-from haulage.lab.units import words_duration
-from haulage.units import counted
+from haulage.lab.units import spell_duration
+from haulage.words.numbers import counted
 
 METHODS = (
     "baseline",
@@ -186,8 +186,8 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "replicates": plan.replicates,
         "warm_up": plan.warm_up,
-        "idle": words_duration(plan.idle_ns),
-        "time_bound": words_duration(plan.time_bound_ns),
+        "idle": spell_duration(plan.idle_ns),
+        "time_bound": spell_duration(plan.time_bound_ns),
         "directions": plan.directions,
         "again": plan.again,
         "margin": plan.margin,
@@ -195,7 +195,7 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "ceiling": {
             "measure": plan.ceiling,
             "connections": plan.ceiling_connections,
-            "time": words_duration(plan.ceiling_time_ns),
+            "time": spell_duration(plan.ceiling_time_ns),
         },
         "prices": vars(plan.prices),
         "arms": [_arm_values(arm) for arm in plan.arms],
@@ -213,7 +213,7 @@ def _scale_values(plan: Plan) -> dict[str, Any]:
 
 
 def _arm_values(arm: Arm) -> dict[str, Any]:
-    stall = None if arm.stall_timeout_ns is None else words_duration(arm.stall_timeout_ns)
+    stall = None if arm.stall_timeout_ns is None else spell_duration(arm.stall_timeout_ns)
     return {
         "method": arm.method,
         "name": arm.name,
@@ -225,7 +225,7 @@ def _arm_values(arm: Arm) -> dict[str, Any]:
         "stall_timeout": stall,
         "checksum": arm.checksum,
         "directions": arm.directions,
-        "window": None if arm.window_ns is None else words_duration(arm.window_ns),
+        "window": None if arm.window_ns is None else spell_duration(arm.window_ns),
         "body": arm.body,
         "one_blob": arm.one_blob,
     } | _row_values(arm)

@@ -31,7 +31,7 @@ from haulage.lab.plan import (
     Prices,
 )
 from haulage.lab.tables import Table
-from haulage.lab.units import format_size
+from haulage.lab.units import spell_size
 
 #: Of one machine; a plan with more has a typing error.
 MOST_NODES = 256
@@ -342,7 +342,7 @@ def _arm_name(arm: Arm, several: bool) -> str:
     if arm.client == "plain" and not arm.name and arm.method in ("single-put", "blocks"):
         words.append("plain")
     if arm.block_size_bytes and arm.method in ("blocks", "put-blocks", "ranges", "stream"):
-        words.append(format_size(arm.block_size_bytes))
+        words.append(spell_size(arm.block_size_bytes))
     if arm.concurrency and (
         arm.method in ("blocks", "put-blocks", "ranges", "whole-files") or arm.concurrency > 1
     ):

@@ -16,8 +16,8 @@ from haulage.errors import NotFoundError, UsageError
 from haulage.lab.chain import SUMS, require_unchanged, seal
 from haulage.lab.store import RunStore, unlike, write_whole
 from haulage.lab.tables import to_toml
-from haulage.lab.units import format_duration, format_size
-from haulage.units import format_rate
+from haulage.lab.units import spell_size
+from haulage.words.numbers import format_duration, format_rate
 
 #: What is read of a run.
 TABLES = ("cells.parquet", "attempts.parquet")
@@ -124,7 +124,7 @@ def _measure(database: duckdb.DuckDBPyConnection, direction: str) -> Profile:
     if block:
         level, rate, best, _ = block
         reasons.append(
-            f"blocks of {format_size(level)} give {format_rate(rate)}, the best size {format_rate(best)}"
+            f"blocks of {spell_size(level)} give {format_rate(rate)}, the best size {format_rate(best)}"
         )
     single = _threshold(database, direction, reasons)
     tail = _tail(database, direction, block[0] if block else None, reasons)
@@ -183,7 +183,7 @@ def _threshold(database: duckdb.DuckDBPyConnection, direction: str, reasons: lis
             break
         found = int(size)
     if found is not None and found < max(size for size, *_ in both):
-        reasons.append(f"up to {format_size(found)} one request is as quick as blocks")
+        reasons.append(f"up to {spell_size(found)} one request is as quick as blocks")
         return found
     return None
 
@@ -210,7 +210,7 @@ def _tail(
     quantile, largest, n = row
     words = "99 % of" if n >= TAIL_N else "all (too few for a percentile) of"
     value = int(quantile if n >= TAIL_N else largest)
-    of_size = f" of {format_size(block)}" if block else ""
+    of_size = f" of {spell_size(block)}" if block else ""
     reasons.append(f"{words} {n} blocks{of_size} took at most {format_duration(value)}")
     return value
 
@@ -259,8 +259,8 @@ def _start(profile: Profile) -> dict[str, Any]:
     block, single = profile.block_size_bytes, profile.single_put_max_bytes
     return {
         "concurrency": profile.concurrency,
-        "block_size": None if block is None else format_size(block),
-        "single_put_max": None if single is None else format_size(single),
+        "block_size": None if block is None else spell_size(block),
+        "single_put_max": None if single is None else spell_size(single),
     }
 
 

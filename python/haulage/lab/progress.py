@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haulage.lab.runner import RunProgress
-from haulage.lab.units import format_bytes, format_duration
-from haulage.units import format_rate
+from haulage.words.numbers import format_duration, format_rate, format_size
 
 _STAGES = {
     "prepare": "making files",
@@ -72,7 +71,7 @@ class Show(AbstractContextManager[Callable[[RunProgress], None]]):
         cell.add_row(
             ProgressBar(total=max(1, progress.bytes_total), completed=progress.bytes_done, width=30),
             Text(f"{progress.treatment}, {progress.files}", style="cyan"),
-            Text(f"{format_bytes(progress.bytes_done)} of {format_bytes(progress.bytes_total)}"),
+            Text(f"{format_size(progress.bytes_done)} of {format_size(progress.bytes_total)}"),
             Text(_rate(self._rate), style="green"),
             Text(_replicate(progress), style="dim"),
         )

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping
 
 from haulage.errors import UsageError
-from haulage.units import BYTES, in_units
 
 _SIZES = {
     "B": 1,
@@ -125,10 +124,10 @@ def _scaled(number: str, scale: int) -> int | None:
     return whole + (product - whole >= 0.5)
 
 
-def format_size(size_bytes: float) -> str:
+def spell_size(size_bytes: float) -> str:
     """Return the shortest exact name of a size, for names of treatments and files.
 
-    >>> format_size(1048576), format_size(100_000_000), format_size(512_000)
+    >>> spell_size(1048576), spell_size(100_000_000), spell_size(512_000)
     ('1MiB', '100MB', '512KB')
     """
     exact = [f"{size_bytes:.0f}B"]
@@ -139,33 +138,10 @@ def format_size(size_bytes: float) -> str:
     return min(exact, key=len)
 
 
-def format_bytes(size_bytes: float) -> str:
-    """Return a size for people: three digits, binary units."""
-    return in_units(size_bytes, BYTES[1:], "B", ".1f")
-
-
-def format_duration(duration_ns: float) -> str:
-    """Return a duration for people.
-
-    >>> format_duration(95e9), format_duration(2.345e9), format_duration(60e6)
-    ('1 min 35 s', '2.3 s', '60 ms')
-    """
-    seconds = duration_ns / 1e9
-    if seconds >= 3600:
-        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
-    if seconds >= 60:
-        return f"{int(seconds) // 60} min {int(seconds) % 60} s"
-    if seconds >= 10:
-        return f"{seconds:.0f} s"
-    if seconds >= 1:
-        return f"{seconds:.1f} s"
-    return f"{seconds * 1e3:.0f} ms"
-
-
-def words_duration(duration_ns: int) -> str:
+def spell_duration(duration_ns: int) -> str:
     """Return a duration as plans write it, exactly.
 
-    >>> words_duration(570_000_000_000), words_duration(100_000_000)
+    >>> spell_duration(570_000_000_000), spell_duration(100_000_000)
     ('570s', '100ms')
     """
     for unit in ("s", "ms", "us"):

@@ -15,7 +15,7 @@ from haulage.places import without_signature
 from haulage.tables.serve.opening import opened
 from haulage.tables.source import Meter, Source
 from haulage.transfer import StoreOptions
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from haulage.errors import ConnectionLostError, HaulageError, NotFoundError, UnsupportedError, UsageError
-from haulage.units import counted
 from haulage.watch.line import Batch, Line
+from haulage.words.numbers import counted
 
 #: An answer that takes longer says that the scheduler is away: it is shown within 5 s.
 ANSWER_S = 2.5

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from haulage.printable import printable
-from haulage.units import counted, format_rate
 from haulage.watch import tables_beside, words
 from haulage.watch.narrowing import NarrowingTable
+from haulage.words.numbers import counted, format_count, format_duration, format_rate, format_size
 
 #: The style of each state, and the word for it. Never the colour alone.
 HEALTH = {
@@ -93,7 +93,7 @@ def _shares(wanted: list[int], lines: int) -> list[int]:
 
 
 def _beyond(count: int) -> Text:
-    return Text(f"  and {words.count(count)} more" if count > 0 else "", style="dim")
+    return Text(f"  and {format_count(count)} more" if count > 0 else "", style="dim")
 
 
 def _line(*parts: tuple[str, str] | str) -> Text:
@@ -107,7 +107,7 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
     totals = shown["totals"]
     lines = [_line((printable(shown["source"]), "bold"), "  ", (hint, "dim"))]
     if shown["away"]:
-        ago = words.duration(shown["away"]["for_ns"])
+        ago = format_duration(shown["away"]["for_ns"])
         lines.append(
             _line((f"has been unavailable for {ago}: ", "bold yellow"), printable(shown["away"]["cause"]))
         )
@@ -123,8 +123,8 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         lines.append(_line((word, style), f"  job {printable(job['job'])}  {what}{goal}"))
     else:
         silent = totals["jobs_silent"]
-        running = f"{counted(totals['jobs'], 'job')}: {words.count(totals['jobs_running'] - silent)} running"
-        said = [(f", {words.count(silent)} silent", "bold yellow")] if silent else []
+        running = f"{counted(totals['jobs'], 'job')}: {format_count(totals['jobs_running'] - silent)} running"
+        said = [(f", {format_count(silent)} silent", "bold yellow")] if silent else []
         lines.append(_line(running, *said))
     healths = [(f"{number} {HEALTH[name][1]}", HEALTH[name][0]) for name, number in shown["health"].items()]
     lines.append(_line(*_between(healths, "  ")))
@@ -132,7 +132,9 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
     if shown["lines_lost"] or shown["lines_unread"]:
         lost, unread = shown["lines_lost"], shown["lines_unread"]
         lines.append(
-            _line((f"{counted(lost, 'line')} of the log missing, {words.count(unread)} unreadable", "yellow"))
+            _line(
+                (f"{counted(lost, 'line')} of the log missing, {format_count(unread)} unreadable", "yellow")
+            )
         )
     return [*lines, Text()]
 
@@ -151,23 +153,23 @@ def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
         return tasks
     done, total = _done(totals), totals["objects_total"]
     known = total and total >= totals["objects_done"]
-    of = f"{words.count(done)}/{words.count(total)}" if known else words.count(done)
+    of = f"{format_count(done)}/{format_count(total)}" if known else format_count(done)
     more = "" if totals["listed"] or not total else "+"
     plural = "" if max(done, total) == 1 and not more else "s"
     parts = [(f"{of}{more} object{plural}", "bold")]
     if totals["objects_failed"]:
         # A run that has put right what an earlier one failed to copy leaves that one's count as it was.
         of_jobs = f" in {totals['jobs_with_failures']} of {totals['jobs']} jobs" if totals["jobs"] > 1 else ""
-        parts.append((f"{words.count(totals['objects_failed'])} failed{of_jobs}", "bold red"))
+        parts.append((f"{format_count(totals['objects_failed'])} failed{of_jobs}", "bold red"))
     if totals["objects_skipped"]:
-        parts.append((f"{words.count(totals['objects_skipped'])} skipped", ""))
-    moved = words.size(totals["bytes_done"])
-    parts.append((f"{moved} of {words.size(totals['bytes_total'])}" if totals["bytes_total"] else moved, ""))
+        parts.append((f"{format_count(totals['objects_skipped'])} skipped", ""))
+    moved = format_size(totals["bytes_done"])
+    parts.append((f"{moved} of {format_size(totals['bytes_total'])}" if totals["bytes_total"] else moved, ""))
     if totals["jobs_running"]:
         parts.append((format_rate(totals["rate_bits_per_second"]), "green"))
         parts.append((f"{totals['in_flight']} in flight", ""))
         if totals["eta_ns"] is not None:
-            parts.append((f"{words.duration(totals['eta_ns'])} left", "bold"))
+            parts.append((f"{format_duration(totals['eta_ns'])} left", "bold"))
     if totals["retries"]:
         parts.append((counted(totals["retries"], "retry", "retries"), "yellow"))
     return [*parts, *tasks]
@@ -189,10 +191,10 @@ def _jobs(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(_short(row["job"])),
             Text(word, style=style),
-            f"{words.count(_done(row))}/{words.count(row['objects_total'])}",
-            Text(words.count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
-            words.size(row["bytes_done"]),
-            words.duration(row["eta_ns"]) if row["eta_ns"] is not None else "",
+            f"{format_count(_done(row))}/{format_count(row['objects_total'])}",
+            Text(format_count(row["objects_failed"]), style="red" if row["objects_failed"] else "dim"),
+            format_size(row["bytes_done"]),
+            format_duration(row["eta_ns"]) if row["eta_ns"] is not None else "",
             Text(printable(f"{what}{goal}")),
         )
     return table
@@ -223,7 +225,7 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
     table = NarrowingTable("NODE", *of_job, *columns)
     for row in rows:
         style, word = HEALTH[row["health"]]
-        ago = f"{words.duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
+        ago = f"{format_duration(row['heard_ago_ns'])} ago" if row["heard_ago_ns"] >= 2 * 10**9 else "now"
         engine, tasks = row["engine"], row["tasks"]
         counts = engine or tasks
         table.add_row(
@@ -233,13 +235,13 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
             Text(printable(row["what"])),
             format_rate(row["rate_bits_per_second"]) if engine else "",
             str(row["in_flight"]) if counts else "",
-            words.count(_done(row)) if counts else "",
+            format_count(_done(row)) if counts else "",
             Text(
-                words.count(row["objects_failed"]) if counts else "",
+                format_count(row["objects_failed"]) if counts else "",
                 style="red" if row["objects_failed"] else "dim",
             ),
-            words.size(row["bytes_done"]) if engine else "",
-            Text(words.count(row["errors"]), style="yellow" if row["errors"] else "dim"),
+            format_size(row["bytes_done"]) if engine else "",
+            Text(format_count(row["errors"]), style="yellow" if row["errors"] else "dim"),
             Text(f"{ago}  {printable(row['cause'])}" if row["cause"] else ago),
         )
     return table
@@ -260,7 +262,7 @@ def _errors(rows: list[dict[str, Any]]) -> Table:
         said = ": ".join(filter(None, [printable(row["object"]), printable(row["cause"])]))
         table.add_row(
             Text(printable(row["kind"]), style="red" if row["objects"] or row["others"] else "yellow"),
-            *(words.count(row[name]) if row[name] else "" for name in ("attempts", "objects", "others")),
+            *(format_count(row[name]) if row[name] else "" for name in ("attempts", "objects", "others")),
             words.clock(row["time_unix_ns"]),
             Text(printable(row["node"])),
             Text(said),
@@ -273,9 +275,9 @@ def _slow(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         share = f"{100 * row['bytes_done'] // row['size_bytes']} %" if row["size_bytes"] else ""
         table.add_row(
-            words.duration(row["age_ns"]),
+            format_duration(row["age_ns"]),
             share,
-            words.size(row["size_bytes"]),
+            format_size(row["size_bytes"]),
             Text(printable(row["node"])),
             Text(printable(row["object"])),
         )

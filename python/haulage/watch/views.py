@@ -12,6 +12,7 @@ from rich.live import Live
 from haulage.printable import printable
 from haulage.watch import tables, words
 from haulage.watch.state import Message
+from haulage.words.numbers import format_count
 
 #: Where the output is no terminal: how often the totals are said, and how many messages between two of these.
 PLAIN_S = 10.0
@@ -132,7 +133,7 @@ class Plain:
 
     def _left_out(self) -> None:
         if self._said > MESSAGES:
-            self._print(f"and {words.count(self._said - MESSAGES)} more; --csv FILE keeps all of them")
+            self._print(f"and {format_count(self._said - MESSAGES)} more; --csv FILE keeps all of them")
         self._said = 0
 
     def _print(self, *parts: str) -> None:

@@ -1,48 +1,10 @@
-"""Sizes, rates, durations and times for people, and text of several lines made fit for a terminal."""
+"""Times for people, and text of several lines made fit for a terminal."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from haulage.printable import printable
-from haulage.units import BYTES, in_units
-
-
-def size(size_bytes: float) -> str:
-    """Return a size, in binary units.
-
-    >>> size(3 * 2**30), size(1536), size(12)
-    ('3.0 GiB', '1.5 KiB', '12 B')
-    """
-    return in_units(size_bytes, BYTES, "B", ".1f")
-
-
-def duration(duration_ns: float) -> str:
-    """Return a duration with two units at most.
-
-    >>> duration(95e9), duration(4.2e9), duration(60e6), duration(93_784e9)
-    ('1 min 35 s', '4.2 s', '60 ms', '1 d 2 h')
-    """
-    seconds = max(0.0, duration_ns / 1e9)
-    whole = int(seconds)
-    if whole >= 86_400:
-        return f"{whole // 86_400} d {whole % 86_400 // 3600} h"
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    if whole >= 60:
-        return f"{whole // 60} min {whole % 60} s"
-    if seconds >= 10:
-        return f"{seconds:.0f} s"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
-
-
-def count(number: int) -> str:
-    """Return a number with separators.
-
-    >>> count(1234567)
-    '1,234,567'
-    """
-    return f"{number:,}"
 
 
 def stamp(unix_ns: int) -> str:

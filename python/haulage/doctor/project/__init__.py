@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from haulage.doctor.finding import Finding, by_error
 from haulage.errors import UnsupportedError
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 if TYPE_CHECKING:
     from haulage.doctor.asking import Answer

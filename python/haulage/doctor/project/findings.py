@@ -15,7 +15,7 @@ from haulage.doctor.project.comparing import (
     discrepancies,
 )
 from haulage.doctor.project.wanted import Source, Wanted, canonical
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: Names that are shown of many nodes.
 SHOWN = 4

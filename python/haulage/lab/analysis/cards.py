@@ -11,8 +11,7 @@ import pandas as pd
 
 from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.model import Finding, Result
-from haulage.lab.analysis.words import rate_words, size_words
-from haulage.units import counted
+from haulage.words.numbers import counted, digits, format_rate, round_size
 
 Results = Mapping[str, Result]
 Maker = Callable[[Results], Iterator[Finding]]
@@ -36,7 +35,7 @@ def bounded(low: Any, high: Any, show: Callable[[float], str]) -> str:
 
 def as_times(value: float) -> str:
     """Return a ratio in words."""
-    return f"{value:.3g}"
+    return f"{digits(value)}"
 
 
 def card_of(
@@ -67,21 +66,20 @@ def ceiling(results: Results) -> Iterator[Finding]:
         )
         if found.value is None:
             continue
-        of = "" if pd.isna(size) else f", {size_words(float(size))},"
+        of = "" if pd.isna(size) else f", {round_size(float(size))},"
         like_it = part[(part["treatment"] == treatment) & same]
         top = float(part["ceiling_bits_per_second"].median())
         # Of the cells and of the ceiling: both are uncertain, and neither knows of the other.
         low, high = _widened(found, like_it)
         found = replace(found, low=low, high=high)
         bounds = bounded(found.low, found.high, lambda v: f"{v:.0%}")
-        sentence = (
-            f"{treatment}{of} used {found.value:.0%}{bounds} of the ceiling of {rate_words(top)} {direction}."
-        )
+        ceiling = f"the ceiling of {format_rate(top)} {direction}"
+        sentence = f"{treatment}{of} used {found.value:.0%}{bounds} of {ceiling}."
         least = found.value if low is None else low
         if least is not None and least > 1:
             sentence = (
                 f"{treatment}{of} moved {found.value:.0%}{bounds} of the ceiling measured {direction},"
-                f" {rate_words(top)}. A path cannot exceed its capacity, so that measurement is wrong."
+                f" {format_rate(top)}. A path cannot exceed its capacity, so that measurement is wrong."
                 " Measure again."
             )
         yield card_of_interval(found, "Ceiling", sentence, "share", "efficiency")
@@ -173,7 +171,8 @@ def steady(results: Results) -> Iterator[Finding]:
         sentence = f"No step and no drift of the path was found over {n} cells."
     else:
         words = [
-            f"at cell {int(row['cell'])} by a factor of {row['factor']:.3g}" for _, row in steps.iterrows()
+            f"at cell {int(row['cell'])} by a factor of {digits(row['factor'])}"
+            for _, row in steps.iterrows()
         ]
         drift = "" if says == "step" else f" a drift of {float(rows['drift_share'].iloc[0]):+.0%}"
         sentence = f"The path changed during the run ({says}): {', '.join(words)}{drift}."
@@ -199,7 +198,8 @@ def odd_cells(results: Results) -> Iterator[Finding]:
     times = float(worst["wall_ns"]) / float(worst["median_ns"])
     sentence = (
         f"Outliers: {len(rows)}. The farthest is cell {int(worst['cell'])} ({worst['treatment']}),"
-        f" {times:.3g} times the median of its group. Every figure includes them; rate_intervals shows both."
+        f" {digits(times)} times the median of its group. Every figure includes them;"
+        " rate_intervals shows both."
     )
     yield Finding(
         "Outliers", sentence, float(len(rows)), "cells", None, None, len(rows), st.LEVEL, "outlier_cells"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from haulage.lab.analysis.words import time_words
+from haulage.words.numbers import format_time
 
 #: Without this variation of the number in flight the slope says nothing: its ninth over its first tenth.
 SLOPE_SPREAD = 1.3
@@ -138,8 +138,8 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
         said.append(f"{evidence.refused_share:.1%} of the requests were refused.")
     if evidence.answer_ns and evidence.took_ns:
         said.append(
-            f"A request took {time_words(evidence.took_ns)};"
-            f" the quickest answer {time_words(evidence.answer_ns)}."
+            f"A request took {format_time(evidence.took_ns)};"
+            f" the quickest answer {format_time(evidence.answer_ns)}."
         )
     if evidence.slope is not None and math.isfinite(evidence.slope) and evidence.spread >= SLOPE_SPREAD:
         said.append(
@@ -154,5 +154,5 @@ def sentences(evidence: Evidence, scores: Mapping[str, float]) -> list[str]:
             " and is no evidence here."
         )
     if scores["commit"] >= 0.1 and evidence.commit_ns:
-        said.append(f"A commit took {time_words(evidence.commit_ns)}.")
+        said.append(f"A commit took {format_time(evidence.commit_ns)}.")
     return said

@@ -13,7 +13,7 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import Table, groups
-from haulage.lab.analysis.words import rate_words
+from haulage.words.numbers import digits, format_rate
 
 #: A place at which the rate fell below this share of what it was is one that failed.
 FELL = 0.67
@@ -249,13 +249,13 @@ def fell(results: Results) -> Iterator[Finding]:
         times = float(before["mean_bits_per_second"]) / float(after["mean_bits_per_second"])
         share = float(before["bytes"]) / float(part["bytes"].sum())
         words = [
-            f"{rate_words(float(side['mean_bits_per_second']))} (sd {_sd(side)}, n = {int(side['n'])})"
+            f"{format_rate(float(side['mean_bits_per_second']))} (sd {_sd(side)}, n = {int(side['n'])})"
             for side in (before, after)
         ]
         yield Finding(
             "Before and after",
-            f"{before['treatment']}: after {share:.0%} of the bytes the rate fell {times:.3g} times, from a"
-            f" mean of {words[0]} to {words[1]}.",
+            f"{before['treatment']}: after {share:.0%} of the bytes the rate fell {digits(times)} times,"
+            f" from a mean of {words[0]} to {words[1]}.",
             times,
             "times",
             None,
@@ -268,7 +268,7 @@ def fell(results: Results) -> Iterator[Finding]:
 
 def _sd(side: pd.Series) -> str:
     value = side["sd_bits_per_second"]
-    return "unknown" if value is None or pd.isna(value) else rate_words(float(value))
+    return "unknown" if value is None or pd.isna(value) else format_rate(float(value))
 
 
 def lost(results: Results) -> Iterator[Finding]:

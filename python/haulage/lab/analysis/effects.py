@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy import stats
 
-from haulage.lab.analysis.words import time_words
+from haulage.words.numbers import format_time
 
 #: Of every interval here: at most one confident statement in two hundred may be wrong.
 LEVEL = 0.99
@@ -183,8 +183,8 @@ def shown(effects: Effects) -> list[str]:
         said.append(f"At half the rate, {effects.refused_slower:.1%} of them.")
     if effects.answer_ns is not None and effects.commit_ns is not None:
         said.append(
-            f"Idle, an empty request took {time_words(effects.answer_ns)} and a small write"
-            f" {time_words(effects.commit_ns)}."
+            f"Idle, an empty request took {format_time(effects.answer_ns)} and a small write"
+            f" {format_time(effects.commit_ns)}."
         )
     if effects.cpu_idle_share is not None and effects.cores_used is not None:
         said.append(

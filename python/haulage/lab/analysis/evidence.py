@@ -14,8 +14,7 @@ from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.phases import phases_of
 from haulage.lab.analysis.tables import groups
-from haulage.lab.analysis.words import size_words
-from haulage.units import counted
+from haulage.words.numbers import counted, round_size
 
 #: What evidence is gathered from.
 EVIDENCE = ("evidence", "ledger", "host_load", "efficiency", "rate_over_time")
@@ -113,7 +112,7 @@ def _files(method: str, size: float | None, count: int) -> str:
         return counted(count, "row")
     if size is None:
         return counted(count, "file")
-    return size_words(size) if count == 1 else f"{count} files of {size_words(size)}"
+    return round_size(size) if count == 1 else f"{count} files of {round_size(size)}"
 
 
 def _by_cell(result: Result | None, column: str) -> dict[int, float]:

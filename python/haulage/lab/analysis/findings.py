@@ -32,7 +32,7 @@ from haulage.lab.analysis.cards import (
 from haulage.lab.analysis.founding import best_on_average
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import groups
-from haulage.lab.analysis.words import rate_words, size_words
+from haulage.words.numbers import digits, format_rate, round_size
 
 
 def findings(plan: str, results: Results) -> list[Finding]:
@@ -67,8 +67,10 @@ def speed_up(results: Results) -> Iterator[Finding]:
     for title, row in chosen:
         size, times = number(row["size_bytes"]), float(row["times_as_fast"])
         bounds = bounded(row["low"], row["high"], as_times)
-        of = "the files" if size is None else f"{size_words(size)}"
-        sentence = f"{row['treatment']} moves {of} {times:.3g} times{bounds} as fast as {row['baseline']}."
+        of = "the files" if size is None else f"{round_size(size)}"
+        sentence = (
+            f"{row['treatment']} moves {of} {digits(times)} times{bounds} as fast as {row['baseline']}."
+        )
         if row["says"] == "equivalent":
             sentence += " The difference does not matter."
         elif row["says"] != "different":
@@ -106,24 +108,24 @@ def block_size(results: Results) -> Iterator[Finding]:
         size, best = float(row["size_bytes"]), float(row["recommended_block_bytes"])
         region = ""
         if row["flat_high_bytes"] > row["flat_low_bytes"]:
-            region = f" (as good: up to {size_words(row['flat_high_bytes'])})"
+            region = f" (as good: up to {round_size(row['flat_high_bytes'])})"
         times = number(row["times_as_fast"])
         if times is not None and times < 1.05 and (number(row["low"]) or 0) <= 1.05:
             sentence = (
-                f"Files of {size_words(size)} gain nothing from blocks ({times:.3g} times the baseline)."
+                f"Files of {round_size(size)} gain nothing from blocks ({digits(times)} times the baseline)."
             )
             value: float | None = None
         else:
             gain = (
                 ""
                 if times is None
-                else f"; {times:.3g}{bounded(row['low'], row['high'], as_times)} times the baseline"
+                else f"; {digits(times)}{bounded(row['low'], row['high'], as_times)} times the baseline"
             )
-            sentence = f"Files of {size_words(size)}: use blocks of {size_words(best)}{region}{gain}."
+            sentence = f"Files of {round_size(size)}: use blocks of {round_size(best)}{region}{gain}."
             value = best
         # The flat region is no interval: it says which levels were as good, not where the best one lies.
         yield Finding(
-            f"Blocks for {size_words(size)}",
+            f"Blocks for {round_size(size)}",
             sentence,
             value,
             "bytes",
@@ -156,8 +158,8 @@ def fault(results: Results) -> Iterator[Finding]:
                 else f" It also drifted by {drift:+.0%} over the run."
             )
             sentence = (
-                f"{who}: a step at transfer {at + 1} of {int(row['n'])}: from {rate_words(before)} to"
-                f" {rate_words(after)}, {factor:.3g} times {how}.{besides}"
+                f"{who}: a step at transfer {at + 1} of {int(row['n'])}: from {format_rate(before)} to"
+                f" {format_rate(after)}, {digits(factor)} times {how}.{besides}"
             )
             if low < high:
                 sentence += f" It may be anywhere from transfer {low + 1} to {high + 1}."
@@ -180,7 +182,7 @@ def sub_file(results: Results) -> Iterator[Finding]:
         if share is None:
             continue
         sentence = (
-            f"{row['treatment']}, {size_words(row['size_bytes'])}: joining the pieces took"
+            f"{row['treatment']}, {round_size(row['size_bytes'])}: joining the pieces took"
             f" {share:.0%} of the time, the network {1 - share:.0%}."
         )
         yield Finding(
@@ -199,7 +201,7 @@ def sub_file(results: Results) -> Iterator[Finding]:
             )
             where = f" ({row['direction']}{', ' + row['node'] if row['node'] else ''})"
             sentence = (
-                f"{title} {verb}: {row['treatment']}{where} has {times:.3g}{bounds} times the rate of"
+                f"{title} {verb}: {row['treatment']}{where} has {digits(times)}{bounds} times the rate of"
                 f" {row['baseline']}."
             )
             yield card_of(row, title, sentence, "times", "comparisons", ("times_as_fast", "low", "high"))
@@ -225,8 +227,8 @@ def whole_or_pieces(results: Results) -> Iterator[Finding]:
             continue
         bounds = bounded(found.low, found.high, as_times)
         sentence = (
-            f"{whole.name} moves files of {size_words(key['size_bytes'])} {found.value:.3g} times{bounds} as"
-            f" fast as {pieces.name} ({key['direction']})."
+            f"{whole.name} moves files of {round_size(key['size_bytes'])} {digits(found.value)} times{bounds}"
+            f" as fast as {pieces.name} ({key['direction']})."
         )
         yield card_of_interval(found, "Whole files or pieces", sentence, "times", "paired")
 
@@ -253,7 +255,7 @@ def per_file(results: Results) -> Iterator[Finding]:
             says = "as fast as alone" if abs(slower) < 0.02 else f"{abs(slower):.0%} "
             says += "" if abs(slower) < 0.02 else ("slower" if slower > 0 else "faster")
             sentence = (
-                f"{treatment} ({key['direction']}): a file has {found.value:.3g}{bounds} times the rate"
+                f"{treatment} ({key['direction']}): a file has {digits(found.value)}{bounds} times the rate"
                 f" that it has alone: {says}."
             )
             yield card_of_interval(found, "Each file", sentence, "times", "rate_by_transfer")
@@ -291,16 +293,16 @@ def crossing(results: Results) -> Iterator[Finding]:
 def _crossing_words(row: pd.Series, direction: str) -> str:
     value, first, second = number(row["crossover_bytes"]), row["smaller_favours"], row["larger_favours"]
     if value is not None:
-        bounds = bounded(row["low_bytes"], row["high_bytes"], size_words)
-        return f"{first} is quicker up to {size_words(value)}{bounds}, {second} above ({direction})."
+        bounds = bounded(row["low_bytes"], row["high_bytes"], round_size)
+        return f"{first} is quicker up to {round_size(value)}{bounds}, {second} above ({direction})."
     clear, sizes = int(row["clear_sizes"]), int(row["sizes"])
     if not clear:
         return f"No difference between {first} and {second} was shown at any of {sizes} sizes ({direction})."
     start = f"{second} is quicker than {first}"
     if clear == sizes:
-        ends = size_words(row["smallest_bytes"]), size_words(row["largest_bytes"])
+        ends = round_size(row["smallest_bytes"]), round_size(row["largest_bytes"])
         return f"{start} at every size ({direction}), from {ends[0]} to {ends[1]}."
-    ends = size_words(row["first_clear_bytes"]), size_words(row["last_clear_bytes"])
+    ends = round_size(row["first_clear_bytes"]), round_size(row["last_clear_bytes"])
     where = f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
     beyond = [
         f"{word} {end}"
@@ -323,9 +325,9 @@ def knee(results: Results) -> Iterator[Finding]:
         at, rate = number(row["knee"]), number(row["rate_bits_per_second"])
         low, high = number(row["knee_low"]), number(row["knee_high"])
         what = f"{row['method']}" + (
-            "" if pd.isna(row["size_bytes"]) else f", {size_words(row['size_bytes'])}"
+            "" if pd.isna(row["size_bytes"]) else f", {round_size(row['size_bytes'])}"
         )
-        best = "" if rate is None else f" The fastest was {rate_words(rate)} at {int(row['best'])}."
+        best = "" if rate is None else f" The fastest was {format_rate(rate)} at {int(row['best'])}."
         if at is not None:
             bounds = "" if low == high else f" (knee between {low:.0f} and {high:.0f})"
             sentence = (
@@ -355,8 +357,8 @@ def carried(results: Results) -> Iterator[Finding]:
         found = st.median_interval(by_treatment.get_group(best).to_numpy(dtype=float))
         if found.value is None:
             continue
-        bounds = bounded(found.low, found.high, rate_words)
-        sentence = f"The path carries {rate_words(found.value)}{bounds} {direction}, with {best}."
+        bounds = bounded(found.low, found.high, format_rate)
+        sentence = f"The path carries {format_rate(found.value)}{bounds} {direction}, with {best}."
         yield card_of_interval(found, "Ceiling", sentence, "bits per second", "cells_in_order")
 
 

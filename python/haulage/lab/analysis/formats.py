@@ -13,7 +13,7 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, as_times, bounded, card_of, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import Table, groups
-from haulage.lab.analysis.words import size_words, time_words
+from haulage.words.numbers import digits, format_time, round_size
 
 ARM = ["format", "answers", "way"]
 #: A ratio of times so close to one is no difference, as the plan's margin is.
@@ -166,9 +166,9 @@ def _words(question: Question, row: pd.Series) -> str:
     base = {"format": "Atom's", "answers": "the pages'", "way": "the store's own pages'"}[question.column]
     bounds = bounded(row["low"], row["high"], as_times)
     payload = float(row["payload_ratio"])
-    size = "the same bytes" if abs(payload - 1) < 0.01 else f"{payload:.3g} times the bytes"
+    size = "the same bytes" if abs(payload - 1) < 0.01 else f"{digits(payload)} times the bytes"
     sentence = (
-        f"{where}{subject} takes {float(row['time_ratio']):.3g}{bounds} times {base} time, with {size}."
+        f"{where}{subject} takes {digits(float(row['time_ratio']))}{bounds} times {base} time, with {size}."
     )
     return f"{sentence} {_beside_founding(question, str(row['says']))}"
 
@@ -203,7 +203,7 @@ def widest(results: Results) -> Iterator[Finding]:
 
 
 def _of(row: pd.Series) -> str:
-    return f"{time_words(row['wall_ns'])} and {size_words(row['payload_bytes'])}"
+    return f"{format_time(row['wall_ns'])} and {round_size(row['payload_bytes'])}"
 
 
 TABLES = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from haulage.lab.analysis.cards import Results, table
 from haulage.lab.analysis.model import Finding
-from haulage.lab.analysis.words import size_words
+from haulage.words.numbers import digits, round_size
 
 
 def best_on_average(results: Results) -> Iterator[Finding]:
@@ -21,8 +21,9 @@ def best_on_average(results: Results) -> Iterator[Finding]:
         besides = f" It slows down {slower} of them." if slower else ""
         yield Finding(
             "Best on average",
-            f"Over {int(row['file_sizes'])} file sizes, {row['method']} of {size_words(block)} are {mean:.3g}"
-            f" times as fast as the baseline on average (sd {float(row['sd_times_as_fast']):.2g}).{besides}",
+            f"Over {int(row['file_sizes'])} file sizes, {row['method']} of {round_size(block)} are"
+            f" {digits(mean)} times as fast as the baseline on average (sd"
+            f" {float(row['sd_times_as_fast']):.2g}).{besides}",
             block,
             "bytes",
             None,

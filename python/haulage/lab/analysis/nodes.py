@@ -12,7 +12,7 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import Table, groups
-from haulage.lab.analysis.words import size_words
+from haulage.words.numbers import digits, round_size
 
 ALL, WITHOUT = "all runs", "without odd runs"
 
@@ -61,7 +61,7 @@ def larger_node(results: Results) -> Iterator[Finding]:
             if len(rate) < 2:
                 return
             steps[runs] = float((rate.iloc[-1] / rate.iloc[0]) ** (1 / (len(rate) - 1)))
-            words.append(f"{steps[runs]:.3g} ({runs})")
+            words.append(f"{digits(steps[runs])} ({runs})")
         odd = int(rows[(rows["runs"] == ALL) & (rows["direction"] == key["direction"])]["odd_runs"].sum())
         names = ", ".join(
             f"{row['node']}: {row['arm']}"
@@ -69,7 +69,7 @@ def larger_node(results: Results) -> Iterator[Finding]:
         )
         yield Finding(
             "Larger nodes",
-            f"{key['direction']}, {size_words(key['size_bytes'])}: each step in node size multiplies the best"
+            f"{key['direction']}, {round_size(key['size_bytes'])}: each step in node size multiplies the best"
             f" rate by {' and '.join(words)}; {odd} odd runs. Best on {names}.",
             steps.get(ALL),
             "times",
@@ -90,11 +90,11 @@ def network_alone(results: Results) -> Iterator[Finding]:
     for (arm, size), part in pieces.groupby(["arm", "size_bytes"]):
         ordered = part.sort_values("node_number")
         words = ", ".join(
-            f"{row['node']} {row['network_alone_over_baseline']:.3g}" for _, row in ordered.iterrows()
+            f"{row['node']} {digits(row['network_alone_over_baseline'])}" for _, row in ordered.iterrows()
         )
         yield Finding(
             "Network part alone",
-            f"{arm}, {size_words(size)}: the network part alone takes so many times as long as the whole"
+            f"{arm}, {round_size(size)}: the network part alone takes so many times as long as the whole"
             f" plain download: {words}.",
             float(ordered["network_alone_over_baseline"].median()),
             "times",

@@ -15,7 +15,7 @@ from haulage.lab.analysis.cards import Results, bounded, card_of, number, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.statistics import scaling as law
 from haulage.lab.analysis.tables import Table, groups
-from haulage.lab.analysis.words import rate_words
+from haulage.words.numbers import format_rate
 
 #: What tells one scaling curve from another.
 CURVE = ["direction", "size_bytes", "node_size", "arm"]
@@ -196,12 +196,12 @@ def together(results: Results) -> Iterator[Finding]:
         meanwhile = number(active["rate_bits_per_second"].iloc[0]) if len(active) else None
         bounds = bounded(most["low_share"], most["high_share"], _percent)
         sentence = (
-            f"{count} nodes move {rate_words(rate)} {key['direction']} until the last has ended:"
+            f"{count} nodes move {format_rate(rate)} {key['direction']} until the last has ended:"
             f" {_percent(share)}{bounds}"
             f" of {count} times one, so {_percent(1 - share)} lost."
         )
         if meanwhile is not None:
-            sentence += f" While all were active it was {rate_words(meanwhile)}."
+            sentence += f" While all were active it was {format_rate(meanwhile)}."
         yield card_of(
             most,
             "Share of linear",

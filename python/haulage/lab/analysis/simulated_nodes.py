@@ -11,9 +11,9 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, number, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import Table, groups
-from haulage.lab.analysis.words import rate_words
 from haulage.lab.simulation import founding
 from haulage.lab.simulation.calibrate import CALIBRATES, calibrate, compared, mean_error
+from haulage.words.numbers import format_rate
 
 #: On average it may be off by so much where it was not calibrated.
 TRUSTED = 0.1
@@ -46,14 +46,14 @@ def error(results: Results) -> Iterator[Finding]:
         off, flat = mean_error(part), mean_error(part, flat=True)
         ahead = part[part["role"] == "predicted"]
         words = ", ".join(
-            f"{int(row['node_count'])} nodes {rate_words(row['simulated_bits_per_second'])}"
+            f"{int(row['node_count'])} nodes {format_rate(row['simulated_bits_per_second'])}"
             f" ({_percent(row['simulated_share_of_linear'])} of linear)"
             for _, row in ahead.iterrows()
         )
         judged = [int(count) for count in part[part["role"] == "judges"]["node_count"]]
         bound = number(part["bound_bits_per_second"].iloc[0])
         seen = (
-            f"with a bound of {rate_words(bound)}"
+            f"with a bound of {format_rate(bound)}"
             if bound is not None
             else f"without a bound, for {CALIBRATES} nodes did not reach any: what it predicts is the most"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from haulage.lab.analysis.causes import CAUSES
 from haulage.lab.analysis.effects import LEVEL
 from haulage.lab.analysis.model import Verdict
-from haulage.lab.analysis.words import rate_words
+from haulage.words.numbers import format_rate
 
 
 def cause_words(cause: str) -> str:
@@ -44,7 +44,7 @@ def phases_words(verdict: Verdict) -> list[str]:
     """Return a sentence for each phase of a path that changed; none where it did not."""
     return [
         f"{phase.during.from_share:.0%} to {phase.during.to_share:.0%} of the time:"
-        f" {rate_words(phase.during.rate_bits_per_second)}, {found_words(phase)}."
+        f" {format_rate(phase.during.rate_bits_per_second)}, {found_words(phase)}."
         for phase in verdict.phases
         if phase.during is not None
     ]

@@ -12,6 +12,7 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.cards import Results, as_times, bounded, card_of, number, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import Table, groups
+from haulage.words.numbers import digits
 
 #: So many times as long as the median of the others, at least.
 TIMES = 1.2
@@ -190,7 +191,7 @@ def cards(results: Results) -> Iterator[Finding]:
         share = f"{row['cost_share']:.0%}".replace("%", " %")
         sentence = (
             f"{row['name']} is late in {int(row['late_cells'])} of {int(row['n'])} cells {row['direction']}:"
-            f" {ratio:.3g} times{bounded(row['low'], row['high'], as_times)} as long as the others, which"
+            f" {digits(ratio)} times{bounded(row['low'], row['high'], as_times)} as long as the others, which"
             " costs"
             f" {row['cost_per_cell_ns'] / 1e9:.2f} s of a cell ({share} of its time). The fault is"
             f" {WHOSE_WORDS[row['whose']]}."

@@ -15,7 +15,7 @@ from haulage.lab.analysis.causes import CAUSES, SLOPE_SPREAD, Evidence, sentence
 from haulage.lab.analysis.confirmed import judge
 from haulage.lab.analysis.effects import Effects, shown
 from haulage.lab.analysis.model import Status, Verdict
-from haulage.lab.analysis.words import rate_words
+from haulage.words.numbers import format_rate
 
 #: A category must hold this share of the time in flight to be the cause: nothing else can be larger
 #: than one and a half times it.
@@ -75,7 +75,7 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
     rows = []
     for number, phase in enumerate(evidence.phases):
         words = f"{phase.from_share:.0%} to {phase.to_share:.0%} of the time"
-        said = [f"{rate_words(phase.rate_bits_per_second)} during {words}."]
+        said = [f"{format_rate(phase.rate_bits_per_second)} during {words}."]
         last = number == len(evidence.phases) - 1
         base = effects.base_bits_per_second if effects is not None else None
         if last and base and 1 / SAME_PHASE < base / phase.rate_bits_per_second < SAME_PHASE:

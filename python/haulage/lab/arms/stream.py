@@ -18,7 +18,7 @@ from typing import IO, Any
 from haulage import children
 from haulage.lab.arms import Item, Moved, Watch, Work, differing
 from haulage.lab.target import haul, plain_environment
-from haulage.lab.units import format_size
+from haulage.lab.units import spell_size
 
 _PIECE_BYTES = 1 << 20
 
@@ -73,7 +73,7 @@ def _options(work: Work) -> list[str]:
     if arm.concurrency:
         words += ["--concurrency", str(arm.concurrency)]
     if arm.block_size_bytes:
-        words += ["--block-size", format_size(arm.block_size_bytes)]
+        words += ["--block-size", spell_size(arm.block_size_bytes)]
     return words
 
 

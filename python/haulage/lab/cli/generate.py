@@ -11,9 +11,9 @@ from haulage.commands.grammar import command
 from haulage.errors import UsageError
 from haulage.lab import generate as made
 from haulage.lab.cli.output import Talk, examples, output_options
-from haulage.lab.units import format_bytes, parse_size
+from haulage.lab.units import parse_size
 from haulage.places import local_path
-from haulage.units import counted
+from haulage.words.numbers import counted, format_size
 
 
 @command(
@@ -63,7 +63,7 @@ def generate(
     made.require_free(folder, specs)
     total = sum(spec.size_bytes for spec in specs)
     say = Talk(quiet)
-    say(f"{counted(len(specs), 'file')}, {format_bytes(total)}")
+    say(f"{counted(len(specs), 'file')}, {format_size(total)}")
     shown = not quiet and sys.stderr.isatty()
     for number, path in enumerate(made.write(folder, specs), 1):
         if as_json:

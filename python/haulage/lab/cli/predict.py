@@ -12,7 +12,7 @@ from haulage.commands.grammar import command
 from haulage.errors import UsageError
 from haulage.lab.cli.output import examples, output_options
 from haulage.lab.units import parse_rate
-from haulage.units import format_rate
+from haulage.words.numbers import format_rate
 
 
 @command(

@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 
 from haulage.lab.analysis.statistics import Comparison, Interval, compare, median_interval
-from haulage.lab.analysis.words import rate_words
 from haulage.lab.ceiling.path import between
 from haulage.lab.experiments.trial import PAYLOAD, Setting, run
 from haulage.lab.target import start_emulator
+from haulage.words.numbers import format_rate
 
 KIB = 2**10
 #: The links that are measured, in bits per second.
@@ -124,7 +124,7 @@ def make(build: Path, seeds: int, said: Callable[[str], object]) -> tuple[str, b
         for direction in ("up", "down"):
             with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else build) as folder:
                 links.append(measure_link(rate, direction, Path(folder)))
-            said(f"{rate_words(rate)} {direction}: {links[-1].error:+.2%}")
+            said(f"{format_rate(rate)} {direction}: {links[-1].error:+.2%}")
     for seed in range(seeds):
         with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else build) as folder:
             compared.append(against_itself(seed, Path(folder)))
@@ -146,11 +146,11 @@ def _text(links: list[Measured], compared: list[Comparison]) -> str:
     ]
     for one in links:
         low, high = one.rate.low, one.rate.high
-        bounds = "" if low is None or high is None else f"{rate_words(low)} to {rate_words(high)}"
+        bounds = "" if low is None or high is None else f"{format_rate(low)} to {format_rate(high)}"
         lines.append(
-            f"| {rate_words(one.true_bits_per_second)} | {one.direction}"
-            f" | {rate_words(one.rate.value or 0)} |"
-            f" {bounds} | {one.error:+.2%} | {rate_words(one.goodput.value or 0)} | {one.rate.n} |"
+            f"| {format_rate(one.true_bits_per_second)} | {one.direction}"
+            f" | {format_rate(one.rate.value or 0)} |"
+            f" {bounds} | {one.error:+.2%} | {format_rate(one.goodput.value or 0)} | {one.rate.n} |"
         )
     wrong = sum(one.says == "different" for one in compared)
     below = sum(one.p < 0.05 for one in compared)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
-from haulage.lab.analysis.words import rate_words
 from haulage.lab.ceiling import measure_ceiling
 from haulage.lab.link import parse_link
 from haulage.lab.plan import Plan
 from haulage.lab.target import start_emulator
+from haulage.words.numbers import format_rate
 
 BOTH = ("up", "down")
 #: What the estimate may be off by where this machine can carry the rate.
@@ -103,8 +103,8 @@ def table(rows: list[Known]) -> str:
         "|---|---|---:|---:|---|---:|---|",
     ]
     lines += [
-        f"| `{one.link}` | {one.direction} | {rate_words(one.true)} | {rate_words(one.found)}"
-        f" | {rate_words(one.low)} to {rate_words(one.high)} | {one.error:+.1%}"
+        f"| `{one.link}` | {one.direction} | {format_rate(one.true)} | {format_rate(one.found)}"
+        f" | {format_rate(one.low)} to {format_rate(one.high)} | {one.error:+.1%}"
         f" | {'busy' if one.bound_by_machine else ''} |"
         for one in rows
     ]

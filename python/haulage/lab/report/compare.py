@@ -18,12 +18,10 @@ from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.pipeline import margin_of
 from haulage.lab.analysis.query import no_run
 from haulage.lab.analysis.statistics import Floats
-from haulage.lab.analysis.words import size_words
 from haulage.lab.chain import MANIFEST, require_unchanged
 from haulage.lab.report.charts.base import TIMES
-from haulage.lab.report.numbers import digits
 from haulage.lab.store import RunStore, unlike
-from haulage.units import counted, format_rate
+from haulage.words.numbers import counted, digits, format_rate, round_size
 
 Says: TypeAlias = Literal["faster", "slower", "equal", "undetermined"]
 
@@ -288,7 +286,7 @@ def _line(pair: Pair) -> list[str]:
 
 
 def _files(count: float, size_bytes: float | None) -> str:
-    size = size_words(size_bytes) if size_bytes is not None and size_bytes >= 0 else "mixed sizes"
+    size = round_size(size_bytes) if size_bytes is not None and size_bytes >= 0 else "mixed sizes"
     return f"{count:.0f} {TIMES} {size}"
 
 

@@ -19,13 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES, frame_of
 from haulage.lab.report.lanes_picture import picture
 from haulage.lab.report.palette import CATEGORIES, PHASES, distinct, themed
 from haulage.lab.report.section import Drawn, script_safe
-from haulage.lab.units import format_duration
-from haulage.units import counted
+from haulage.words.numbers import counted, format_duration, round_size
 
 #: Time in units of at least this; a chart of microseconds shows no less.
 LEAST_QUANTUM_NS = 1000
@@ -75,7 +73,7 @@ def _cells(frame: pd.DataFrame, in_order: pd.DataFrame) -> list[Cell]:
     )
     cells = []
     for row in in_order.merge(extents, on="cell", suffixes=("", "_lanes")).to_dict("records"):
-        size = f" · {row['files']} {TIMES} {size_words(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
+        size = f" · {row['files']} {TIMES} {round_size(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
         warm = " · warm-up" if row["warmup"] else ""
         took = format_duration(row["ended_ns"] - row["began_ns_lanes"])
         number = int(row["cell"])

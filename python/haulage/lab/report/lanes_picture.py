@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from haulage.lab.report.charts.base import FONT
 from haulage.lab.report.palette import PHASES
-from haulage.lab.units import format_duration
+from haulage.words.numbers import format_duration
 
 WIDTH, LEFT, TOP = 760, 56, 62
 #: Top of the legend, and what a letter takes in a wide font: which one the reader has nobody knows.

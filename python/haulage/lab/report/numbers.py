@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import scale_of
+from haulage.words.numbers import digits, round_size
 
 #: A unit of the analysis, and the one of :func:`scale_of` that it is.
 _SCALED = {"bits_per_second": "bit/s", "bit/s": "bit/s", "ns": "ns"}
@@ -21,7 +21,7 @@ def number(value: float | None, unit: str) -> tuple[str, str]:
         divisor, name = scale_of([abs(value)], _SCALED[unit])
         return digits(value / divisor), name
     if unit in ("bytes", "B"):
-        text, _, name = size_words(round(value)).partition(" ")
+        text, _, name = round_size(round(value)).partition(" ")
         return (text, name) if name != "B" or value < 1024 else _binary(value)
     if unit == "share":
         return digits(value * 100), "%"
@@ -44,25 +44,6 @@ def interval(value: float | None, low: float | None, high: float | None, unit: s
     below, above = number(low, unit), number(high, unit)
     first = below[0] if below[1] == above[1] else " ".join(below)
     return f"{first} to {' '.join(above).strip()}, {level * 100:.0f} % interval"
-
-
-def digits(value: float) -> str:
-    """Return three digits, without an exponent where people do without.
-
-    >>> digits(12345.6), digits(1.2345), digits(0.0001234)
-    ('12,346', '1.23', '0.000123')
-    """
-    if value == 0:
-        return "0"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    text = f"{value:.3g}"
-    return text if "e" not in text else f"{value:.2e}"
-
-
-def count(n: float) -> str:
-    """Return a whole number with separators."""
-    return f"{n:,.0f}"
 
 
 def _binary(value: float) -> tuple[str, str]:

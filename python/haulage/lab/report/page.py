@@ -25,15 +25,14 @@ from haulage.lab.analysis.stated import cause_words, shares_words
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
 from haulage.lab.report import lanes, vega
-from haulage.lab.report.numbers import count, interval, number
+from haulage.lab.report.numbers import interval, number
 from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
 from haulage.lab.report.section import Drawn, Missing, draw
 from haulage.lab.report.sections import SECTIONS
 from haulage.lab.report.why import CONFIRMATIONS, phases_of, shares_of, trials_of
 from haulage.lab.store import RunStore
-from haulage.lab.units import format_bytes, format_duration
-from haulage.units import counted, format_rate
+from haulage.words.numbers import counted, format_count, format_duration, format_rate, format_size
 
 LANES = "lanes_of_run"
 #: What the analysis says where a sample cannot bound a number; the card then says it large.
@@ -174,7 +173,7 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
 def _listed(manifest: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the files of the run's folder itself; those below it are too many to read."""
     return [
-        (name, count(of["rows"]) if "rows" in of else "", of.get("sha256", ""))
+        (name, format_count(of["rows"]) if "rows" in of else "", of.get("sha256", ""))
         for name, of in manifest.get("files", {}).items()
         if "/" not in name
     ]
@@ -245,7 +244,7 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
         ("Ceiling down", _ceiling_words(ceiling, "down")),
         (
             "Machine",
-            f"{host.get('cpus')} CPUs, {format_bytes(host.get('memory_bytes') or 0)}" if host else None,
+            f"{host.get('cpus')} CPUs, {format_size(host.get('memory_bytes') or 0)}" if host else None,
         ),
         ("Congestion control", host.get("congestion_control")),
         ("Seed", manifest.get("seed")),
@@ -292,4 +291,4 @@ def _card(finding: Finding) -> Card:
         shown, bounds = TOO_SMALL if TOO_SMALL in finding.sentence else finding.no_value, ""
     # As the intervals have it; loss=1% is of a link and stays.
     sentence = re.sub(r"(?<![\w=.,])(\d[\d.,]*)%", r"\1 %", finding.sentence)
-    return Card(finding.title, shown, unit, bounds, sentence, count(finding.n), finding.query)
+    return Card(finding.title, shown, unit, bounds, sentence, format_count(finding.n), finding.query)

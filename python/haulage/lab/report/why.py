@@ -11,7 +11,7 @@ from typing import Any
 from haulage.lab.analysis.effects import CHANGES
 from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.stated import cause_words, found_words, largest_first
-from haulage.lab.analysis.words import rate_words, time_words
+from haulage.words.numbers import format_rate, format_time
 
 #: Where the transfers of the experiments are kept, in the folder of a run.
 CONFIRMATIONS = "confirmations.json"
@@ -81,7 +81,7 @@ def phases_of(verdict: Verdict) -> list[PhaseRow]:
             f"{phase.during.from_share:.0%}",
             f"{phase.during.to_share:.0%}",
             round(100 * (phase.during.to_share - phase.during.from_share), 2),
-            rate_words(phase.during.rate_bits_per_second),
+            format_rate(phase.during.rate_bits_per_second),
             found_words(phase),
             phase.status,
             phase.advice,
@@ -119,11 +119,11 @@ def _row(trial: Mapping[str, Any]) -> list[str]:
     return [
         (CHANGES | _OTHERS).get(name, name),
         str(trial["replicate"]),
-        _shown(trial, "rate_bits_per_second", rate_words),
+        _shown(trial, "rate_bits_per_second", format_rate),
         _shown(trial, "requests", str),
         _shown(trial, "refused_share", "{:.1%}".format),
-        _shown(trial, "answer_ns", time_words),
-        _shown(trial, "write_ns", time_words),
+        _shown(trial, "answer_ns", format_time),
+        _shown(trial, "write_ns", format_time),
         _shown(trial, "cpu_idle_share", "{:.0%}".format),
         _shown(trial, "cores_used", "{:.2f}".format),
         str(trial["outcome"]),

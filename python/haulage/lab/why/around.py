@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.words import time_words
 from haulage.lab.why.evidence import Evidence
-from haulage.units import counted
+from haulage.words.numbers import counted, format_time
 
 
 def before(_: object, evidence: Evidence) -> str:
     """Say what came before the first request."""
     return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first"
+        f"{format_time(evidence.before_ns)} of {format_time(evidence.wall_ns)} passed before the first"
         " request: finding out what to copy, or starting nodes if there were several. The link did not limit"
         " this job."
     )
@@ -19,8 +18,9 @@ def before(_: object, evidence: Evidence) -> str:
 def listing(_: object, evidence: Evidence) -> str:
     """Say how long lists took before the first request."""
     return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first request"
-        f" for an object. Haulage listed for {time_words(evidence.asked_ns)} of it, one page after another."
+        f"{format_time(evidence.before_ns)} of {format_time(evidence.wall_ns)} passed before the first"
+        f" request for an object. Haulage listed for {format_time(evidence.asked_ns)} of it, one page after"
+        " another."
         " The rate of the link did not limit this job."
     )
 
@@ -28,7 +28,7 @@ def listing(_: object, evidence: Evidence) -> str:
 def nodes(_: object, evidence: Evidence) -> str:
     """Say how long nodes were starting."""
     return (
-        f"{time_words(evidence.before_ns)} of {time_words(evidence.wall_ns)} passed before the first node"
+        f"{format_time(evidence.before_ns)} of {format_time(evidence.wall_ns)} passed before the first node"
         " sent a request: the nodes were starting, or this machine was connecting to them. The link did not"
         " limit this job."
     )
@@ -37,7 +37,7 @@ def nodes(_: object, evidence: Evidence) -> str:
 def after(_: object, evidence: Evidence) -> str:
     """Say what came after the last request."""
     return (
-        f"{time_words(evidence.after_ns)} of {time_words(evidence.wall_ns)} passed after the last request:"
+        f"{format_time(evidence.after_ns)} of {format_time(evidence.wall_ns)} passed after the last request:"
         " waiting for the disk to have it all. The link did not limit this job."
     )
 
@@ -45,7 +45,7 @@ def after(_: object, evidence: Evidence) -> str:
 def few(_: object, evidence: Evidence) -> str:
     """Say that a few requests explain nothing."""
     return (
-        f"It finished in {counted(evidence.requests, 'request')} within {time_words(evidence.wall_ns)}:"
+        f"It finished in {counted(evidence.requests, 'request')} within {format_time(evidence.wall_ns)}:"
         " there is nothing to explain, and too little to judge the path by."
     )
 

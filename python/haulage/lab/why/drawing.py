@@ -8,13 +8,13 @@ import jinja2
 import pandas as pd
 
 import haulage
-from haulage.lab.analysis.words import rate_words
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.text import MEANS, tables
 from haulage.lab.why.words import paragraph, title, when
+from haulage.words.numbers import digits, format_rate
 
 #: The queries whose SQL the page shows.
 _ASKED = (
@@ -46,7 +46,7 @@ def page(found: Explanation) -> str:
     parts = [("Where the time went", found.whole)]
     for number, part in enumerate(found.phases, 1):
         began, ended = when(part.window.began_ns), when(part.window.ended_ns)
-        parts.append((f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}", part))
+        parts.append((f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate)}", part))
     return template.render(
         name=shown(found.name, 200),
         title=title(found.whole, found.phases),
@@ -94,9 +94,9 @@ def _chart(found: Explanation) -> dict[str, object]:
         "width": _WIDTH,
         "height": _HEIGHT,
         "rate": _steps(rates),
-        "most_rate": rate_words(float(rates.max())),
+        "most_rate": format_rate(float(rates.max())),
         "flight": _steps(flight),
-        "most_flight": f"{float(flight.max()):.3g}",
+        "most_flight": f"{digits(float(flight.max()))}",
         "wall": time_words(found.facts.wall_ns),
         "cuts": [
             round(_WIDTH * part.window.began_ns / max(found.facts.wall_ns, 1), 1) for part in found.phases[1:]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.cause import Cause
 from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation
 from haulage.lab.why.plain import time_words
 from haulage.lab.why.words import Experiment
+from haulage.words.numbers import format_rate, round_size
 
 _RECORD = "--record again.parquet"
 
@@ -37,7 +37,7 @@ def experiment(found: Explanation) -> Experiment | None:
 
 
 def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
-    now = rate_words(evidence.rate)
+    now = format_rate(evidence.rate)
     doubled = 2 * max(1, round(max(evidence.lanes if name != "shared" else evidence.in_flight, 1)))
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
     if name in ("few", "empty", "failed", "last-failed"):
@@ -162,7 +162,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             f"haul cp SRC DST --no-flush {_RECORD}",
             f"{time_words(evidence.after_ns)} sooner: it was the disk; no sooner: it is something else",
         )
-    larger = size_words(max(10 * evidence.bytes, 10**8))
+    larger = round_size(max(10 * evidence.bytes, 10**8))
     return Experiment(
         f"haul cp SRC DST {_RECORD}", f"with {larger} or more, so that it takes ten seconds or longer"
     )

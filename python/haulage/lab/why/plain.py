@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from haulage.lab.analysis.words import time_words as short_time
-from haulage.lab.units import format_duration
 from haulage.printable import escaped
+from haulage.words.numbers import format_duration, format_time
 
 #: What follows a name with one of these is a secret, wherever it stands.
 _SECRET = re.compile(
@@ -38,7 +37,7 @@ def time_words(ns: float) -> str:
     >>> time_words(2.5e9), time_words(6250e9)
     ('2.5 s', '1 h 44 min')
     """
-    return format_duration(ns) if ns >= 100e9 else short_time(ns)
+    return format_duration(ns) if ns >= 100e9 else format_time(ns)
 
 
 def percent(share: float) -> str:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from haulage.lab.analysis.words import rate_words, size_words, time_words
 from haulage.lab.why.cause import Cause
-from haulage.units import counted
+from haulage.words.numbers import counted, format_rate, format_time, round_size
 
 Bearing = Literal["supports", "contradicts", "shown"]
 
@@ -147,7 +146,7 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
                 "shown",
                 "",
                 f"Bytes were on their way for {_percent(wire.on_wire)} of the"
-                f" {time_words(wire.under_way_ns)} that requests took. Else the other end"
+                f" {format_time(wire.under_way_ns)} that requests took. Else the other end"
                 " had them all, or a proxy, or this machine had not handed them over yet.",
             )
         )
@@ -160,23 +159,21 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
                 "supports" if decides else "shown",
                 "a limit on each connection, set by this machine's send buffer" if decides else "",
                 f"This side's send buffer held too little for {_percent(short)} of the"
-                f" {time_words(wire.busy_ns)} of sending.",
+                f" {format_time(wire.busy_ns)} of sending.",
             )
         )
     if wire.lost_per_mb is not None:
         found.append(_loss(wire, full or 0.0, of_each=of_each))
     if wire.rtt_ns is not None:
-        trips = (
-            f"Round trips took {time_words(wire.rtt_ns)} at the end of requests, with the queues of the path."
-        )
-        found.append(Sign("shown", "", trips))
+        trips = f"Round trips took {format_time(wire.rtt_ns)} at the end of requests"
+        found.append(Sign("shown", "", f"{trips}, with the queues of the path."))
     return found
 
 
 def _window(full: float, wire: Wire, cause: Cause, *, of_each: bool) -> Sign:
     connections = counted(wire.connections, "connection")
     text = (
-        f"The other end's window was full for {_percent(full)} of the {time_words(wire.busy_ns)} in which"
+        f"The other end's window was full for {_percent(full)} of the {format_time(wire.busy_ns)} in which"
         f" {connections} had bytes on their way."
     )
     if full < MOST:
@@ -191,9 +188,9 @@ def _window(full: float, wire: Wire, cause: Cause, *, of_each: bool) -> Sign:
 
 def _loss(wire: Wire, full: float, *, of_each: bool) -> Sign:
     rate, resent = wire.lost_per_mb or 0.0, wire.retransmits or 0
-    what = f"{resent:,} segment{' was' if resent == 1 else 's were'} sent again in {size_words(wire.bytes)}"
+    what = f"{resent:,} segment{' was' if resent == 1 else 's were'} sent again in {round_size(wire.bytes)}"
     text = (
-        f"{what}: {rate:.2g} per MB." if resent else f"No segment was sent again in {size_words(wire.bytes)}."
+        f"{what}: {rate:.2g} per MB." if resent else f"No segment was sent again in {round_size(wire.bytes)}."
     )
     if rate >= LOSS_PER_MB and resent >= LOSS_SEGMENTS:
         if of_each and full < MOST:
@@ -209,7 +206,7 @@ def opening(openings: Openings) -> str:
     if openings.share < WORTH:
         return ""
     parts = [
-        f"{what} {time_words(ns)}"
+        f"{what} {format_time(ns)}"
         for what, ns in (
             ("looking names up", openings.names_ns),
             ("waiting for the proxy", openings.proxy_ns),
@@ -219,7 +216,7 @@ def opening(openings: Openings) -> str:
     ]
     rest = openings.took_ns - openings.known_ns
     if parts and rest > 0:
-        parts.append(f"the rest {time_words(rest)}")
+        parts.append(f"the rest {format_time(rest)}")
     of_it = f": {', '.join(parts)}" if parts else ""
     times = counted(openings.opened, "connection")
     return f"Opening {times} took {_percent(openings.share)} of the lanes' time{of_it}."
@@ -237,8 +234,8 @@ def addresses(remotes: Sequence[Remote]) -> str:
         alike = max(slow.usual_bytes, quick.usual_bytes) <= ALIKE * min(slow.usual_bytes, quick.usual_bytes)
         if apart and alike:
             said.append(
-                f"Requests to {slow.address} went at {rate_words(slow.usual)} ({slow.requests:,} of them),"
-                f" those to {quick.address} at {rate_words(quick.usual)} ({quick.requests:,})."
+                f"Requests to {slow.address} went at {format_rate(slow.usual)} ({slow.requests:,} of them),"
+                f" those to {quick.address} at {format_rate(quick.usual)} ({quick.requests:,})."
             )
     return " ".join(said)
 

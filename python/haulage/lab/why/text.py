@@ -11,11 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.words import paragraph, title, when
+from haulage.words.numbers import format_rate, round_size
 
 #: What the categories of the ledger are, for who has not read of it.
 MEANS = {
@@ -56,7 +56,7 @@ def show(found: Explanation, console: Console) -> None:
         console.print()
         console.print(Text("Rate over the job", style="bold"))
         console.print(Text("  " + sparks(found.rates["rate_bits_per_second"].tolist())))
-        most = rate_words(float(found.rates["rate_bits_per_second"].max()))
+        most = format_rate(float(found.rates["rate_bits_per_second"].max()))
         console.print(
             Text(f"  0 to {time_words(found.facts.wall_ns)}; the highest bar is {most}", style="bright_black")
         )
@@ -78,7 +78,7 @@ def show(found: Explanation, console: Console) -> None:
 def _phases(found: Explanation) -> Iterator[tuple[Part, str]]:
     for number, part in enumerate(found.phases, 1):
         began, ended = when(part.window.began_ns), when(part.window.ended_ns)
-        yield part, f"Phase {number}, {began} to {ended}, {rate_words(part.evidence.rate)}"
+        yield part, f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate)}"
 
 
 def _ledger(console: Console, part: Part, name: str) -> None:
@@ -196,7 +196,7 @@ def _lost(row: dict[str, Any]) -> list[str]:
 
 
 def _size(value: Any) -> str:
-    return "" if pd.isna(value) else size_words(float(value))
+    return "" if pd.isna(value) else round_size(float(value))
 
 
 def _table(console: Console, heading: str, head: list[str], rows: list[list[str]]) -> None:

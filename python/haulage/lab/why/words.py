@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from haulage.lab.analysis.words import rate_words, size_words
 from haulage.lab.why import around
 from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause
 from haulage.lab.why.evidence import Evidence
@@ -13,7 +12,7 @@ from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.record import Failure
 from haulage.lab.why.signs import addresses, opening
-from haulage.units import counted
+from haulage.words.numbers import counted, digits, format_rate, round_size
 
 #: Of the time of a job, from which the start of its nodes is worth a sentence.
 SOME = 0.05
@@ -73,7 +72,7 @@ def paragraph(found: Explanation) -> list[str]:
         said.append(_why(cause, found.whole.evidence))
         return [sentence for sentence in said if sentence]
     if found.phases and cause.status != "nothing to explain":
-        rates = [rate_words(part.evidence.rate) for part in found.phases]
+        rates = [format_rate(part.evidence.rate) for part in found.phases]
         when = ", ".join(time_words(part.window.began_ns) for part in found.phases[1:])
         said.append(f"Its rate changed at {when}: {', then '.join(rates)}. Each phase is judged by itself.")
         for number, part in enumerate(found.phases, 1):
@@ -128,9 +127,9 @@ def _job(found: Explanation) -> str:
         return f"{counted(facts.attempts, 'attempt')} in {time_words(facts.wall_ns)}, and no payload arrived."
     both = " (bytes went both ways; this is the larger)" if facts.both_ways else ""
     return (
-        f"{size_words(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
-        f" {rate_words(evidence.rate)}: {counted(facts.objects, 'object')},"
-        f" {counted(evidence.requests, 'request')}, {evidence.in_flight:.3g} in flight on average,"
+        f"{round_size(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
+        f" {format_rate(evidence.rate)}: {counted(facts.objects, 'object')},"
+        f" {counted(evidence.requests, 'request')}, {digits(evidence.in_flight)} in flight on average,"
         f" {facts.lanes} at most.{_hosts(facts.hosts)}"
     )
 
@@ -173,8 +172,8 @@ def _connection(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
         f"Each connection had a limit of its own: {counted(evidence.connections, 'connection')} of"
-        f" {rate_words(usual)} each (eight in ten requests between {rate_words(slow)} and"
-        f" {rate_words(fast)}) carried bytes for {_of(cause, 'connection-rate')} of the time in flight. A"
+        f" {format_rate(usual)} each (eight in ten requests between {format_rate(slow)} and"
+        f" {format_rate(fast)}) carried bytes for {_of(cause, 'connection-rate')} of the time in flight. A"
         " request was as quick beside many as beside few, so the path could carry more connections."
     )
 
@@ -186,14 +185,14 @@ def _shared(cause: Cause, evidence: Evidence) -> str:
         # So quick an answer comes from this machine, or from one beside it.
         may_be = "the processors of this machine, the service, a --cap, or the link"
     return (
-        f"All requests together reached {rate_words(evidence.rate)}, and each became slower as others"
+        f"All requests together reached {format_rate(evidence.rate)}, and each became slower as others"
         f" joined: they shared one limit for {_of(cause, 'shared')} of the time in flight. It may be"
         f" {may_be}: a record cannot distinguish these."
     )
 
 
 def _single(cause: Cause, evidence: Evidence) -> str:
-    rate = f" at {rate_words(evidence.rate_of_one[1])}" if evidence.rate_of_one else ""
+    rate = f" at {format_rate(evidence.rate_of_one[1])}" if evidence.rate_of_one else ""
     waits = (
         cause.parts.get("answers", 0.0) + cause.parts.get("latency", 0.0) + cause.parts.get("service", 0.0)
     )
@@ -208,7 +207,7 @@ def _single(cause: Cause, evidence: Evidence) -> str:
 
 def _answers(cause: Cause, evidence: Evidence) -> str:
     least = f"; the quickest took {time_words(evidence.answer_ns)}" if evidence.answer_ns else ""
-    size = size_words(evidence.usual_bytes or 0)
+    size = round_size(evidence.usual_bytes or 0)
     return (
         f"Requests waited for their answers for {_of(cause, 'answers', 'latency', 'service')} of the time"
         f" in flight: one of {size} took {time_words(evidence.took_ns or 0)}{least}. The wait is the round"
@@ -234,16 +233,16 @@ def _service(cause: Cause, evidence: Evidence) -> str:
 
 def _per_second(evidence: Evidence) -> str:
     each = 1e9 * evidence.payload / evidence.wall_ns if evidence.wall_ns else 0.0
-    return f"That made {each:.3g} requests a second with {evidence.in_flight:.3g} in flight."
+    return f"That made {digits(each)} requests a second with {digits(evidence.in_flight)} in flight."
 
 
 def _own(cause: Cause, evidence: Evidence) -> str:
     rate = 8e9 * (evidence.usual_bytes or 0) / evidence.took_ns if evidence.took_ns else 0.0
     beside = ", beside many as beside few" if cause.cause == "own-time" else ""
     return (
-        f"Each request of {size_words(evidence.usual_bytes or 0)} took"
+        f"Each request of {round_size(evidence.usual_bytes or 0)} took"
         f" {time_words(evidence.took_ns or 0)}{beside}: it waited for its answer that long, or its bytes"
-        f" went at {rate_words(rate)}. All were alike, so that the record cannot tell."
+        f" went at {format_rate(rate)}. All were alike, so that the record cannot tell."
         f" {_small(evidence)}{_per_second(evidence)}"
     )
 
@@ -258,8 +257,8 @@ def _bytes(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
         f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight,"
-        f" {rate_words(evidence.rate)} in all and {rate_words(usual)} a request ({rate_words(slow)} to"
-        f" {rate_words(fast)}). What bounds them, each connection or all together, shows only where the"
+        f" {format_rate(evidence.rate)} in all and {format_rate(usual)} a request ({format_rate(slow)} to"
+        f" {format_rate(fast)}). What bounds them, each connection or all together, shows only where the"
         " number in flight varies, and here it said too little."
     )
 
@@ -292,7 +291,7 @@ def _here(cause: Cause, _: Evidence) -> str:
 
 def _disk(cause: Cause, evidence: Evidence) -> str:
     what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
-    text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {rate_words(evidence.rate)} in all."
+    text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {format_rate(evidence.rate)} in all."
     if cause.status == "undetermined":
         checksums = " or MD5" if "hash" in cause.rivals else ""
         return (
@@ -307,7 +306,7 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
 def _source(cause: Cause, evidence: Evidence) -> str:
     text = (
         f"Reading from the service that has the source held {_of(cause, 'source')} of the time in flight, for"
-        f" {rate_words(evidence.rate)} in all."
+        f" {format_rate(evidence.rate)} in all."
     )
     if cause.status == "undetermined":
         text += " What the two ways share, and this machine's processors, hold that up as a slow source does."

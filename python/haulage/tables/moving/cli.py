@@ -25,7 +25,7 @@ from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
 from haulage.tables.moving.streaming import ends_if_unread
 from haulage.tables.streamed import beside, kept
-from haulage.units import BYTES, counted, in_units
+from haulage.words.numbers import counted, format_size
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 _RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
@@ -100,7 +100,7 @@ def _shown(what: str, given: Mapping[str, Any], *, has_output: bool = True) -> I
 
             def show(progress: Progress) -> None:
                 seconds = bar.tasks[0].elapsed or 1.0
-                size = in_units(progress.bytes_wire, BYTES, "B", ".1f")
+                size = format_size(progress.bytes_wire)
                 bar.update(task, rows=progress.rows, rate=round(progress.rows / max(seconds, 0.1)), size=size)
 
             yield show
@@ -115,7 +115,7 @@ def _in_lines(what: str) -> OnProgress:
         now = time.monotonic()
         if now - last >= _PLAIN_S:
             last = now
-            size = in_units(progress.bytes_wire, BYTES, "B", ".1f")
+            size = format_size(progress.bytes_wire)
             rate = round(progress.rows / (now - began))
             STDERR.print(f"{what}: {progress.rows:,} rows, {rate:,}/s, {size}")
 

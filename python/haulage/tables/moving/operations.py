@@ -26,7 +26,7 @@ from haulage.tables.moving.results import Compared, Difference, Exported, Import
 from haulage.tables.streamed import beside, is_stream, kept
 from haulage.tables.unreadable import check_readable, unreadable
 from haulage.transfer import StoreOptions
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: The forms of a file.
 Format = Literal["parquet", "arrow", "csv", "jsonl"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from haulage.errors import UsageError
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.words import short
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 _KINDS = (".html", ".png", ".svg")
 

@@ -22,7 +22,7 @@ from haulage.tables.plan.profiling import Profile, profiles
 from haulage.tables.plan.queries import Query, parse_query
 from haulage.tables.plan.scoring import Candidate, order, score
 from haulage.tables.plan.warning import warnings
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 #: Candidates that are measured on all rows until one keeps all of them.
 _MOST_WHOLE = 12

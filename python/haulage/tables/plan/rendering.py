@@ -17,9 +17,9 @@ from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.predicting import Cost
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.scoring import Candidate
-from haulage.tables.plan.words import count, percent, seconds, short, size
+from haulage.tables.plan.words import percent, short
 from haulage.tables.values import Moment, iso
-from haulage.units import counted
+from haulage.words.numbers import counted, format_count, format_duration, format_size
 
 #: Bars of the spread in the terminal, and their length at most.
 _BARS, _LENGTH = 8, 40
@@ -94,10 +94,10 @@ def _costs(costs: tuple[Cost, ...]) -> Table:
         table.add_row(
             short(str(cost.query), 100),
             _kind(cost),
-            count(cost.rows_read),
-            count(cost.rows_read_max),
-            count(cost.rows_returned),
-            count(cost.requests),
+            format_count(cost.rows_read),
+            format_count(cost.rows_read_max),
+            format_count(cost.rows_returned),
+            format_count(cost.requests),
         )
     return table
 
@@ -113,7 +113,7 @@ def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
     rows = counted(spread.largest_rows, "row" if best.whole else "sampled row")
     yield (
         f"{counted(spread.partitions, 'partition')}; the largest, '{short(spread.largest_key)}', has "
-        f"{rows} ({percent(spread.largest_share)} of all, {size(spread.largest_bytes)})"
+        f"{rows} ({percent(spread.largest_share)} of all, {format_size(spread.largest_bytes)})"
     )
     if spread.partitions > 1:
         share = percent(spread.top_share)
@@ -124,15 +124,17 @@ def _facts(spread: Spread, best: Candidate) -> Iterator[str]:
         )
         yield f"{top}Gini coefficient {spread.gini:.2f} (0: all partitions are equal, 1: one has all rows)"
     yield (
-        f"writing: at most {count(spread.rate)} rows/s in any order, {count(spread.newest_rate)} rows/s in "
-        f"order of arrival (the service accepts {count(PARTITION_RATE)} per partition, "
-        f"{count(ACCOUNT_RATE)} per account); the import takes at least {seconds(spread.import_seconds)}"
+        f"writing: at most {format_count(spread.rate)} rows/s in any order, "
+        f"{format_count(spread.newest_rate)} rows/s in order of arrival "
+        f"(the service accepts {format_count(PARTITION_RATE)} per partition, "
+        f"{format_count(ACCOUNT_RATE)} per account); the import takes at least "
+        f"{format_duration(1e9 * spread.import_seconds)}"
     )
     yield (
         f"{counted(spread.transactions, 'transaction')} with {spread.fill:.1f} rows on average (at most 100 "
-        f"rows and 4 MiB); {size(spread.total_bytes)} in total, "
-        f"{size(spread.total_bytes / max(spread.rows, 1))} per row, the largest row has "
-        f"{size(spread.entity_bytes)}"
+        f"rows and 4 MiB); {format_size(spread.total_bytes)} in total, "
+        f"{format_size(spread.total_bytes / max(spread.rows, 1))} per row, the largest row has "
+        f"{format_size(spread.entity_bytes)}"
     )
 
 
@@ -140,12 +142,12 @@ def _index(index: IndexCost) -> Iterator[str]:
     less = f" ({percent(index.saved)} less)" if index.saved > 0 else ""
     yield (
         f"an index on {index.template} for {index.query} is{'' if index.worth else ' not'} worth it: it "
-        f"reads {counted(index.rows_read, 'row')} instead of {count(index.rows_read_before)}{less}, in "
-        f"{counted(index.requests, 'request')} instead of {count(index.requests_before)}"
+        f"reads {counted(index.rows_read, 'row')} instead of {format_count(index.rows_read_before)}{less}, "
+        f"in {counted(index.requests, 'request')} instead of {format_count(index.requests_before)}"
     )
     yield (
-        f"  it costs {counted(index.entries, 'entry', 'entries')} ({size(index.total_bytes)}; table and "
-        f"index together are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} "
+        f"  it costs {counted(index.entries, 'entry', 'entries')} ({format_size(index.total_bytes)}; table "
+        f"and index together are {index.bytes_ratio:.1f} times the size of the table) and {index.writes:.1f} "
         "writes per row"
     )
 
@@ -157,7 +159,7 @@ def _bars(spread: Spread, console: Console) -> None:
     width = max(len(short(key, 30)) for key, _ in shown)
     for key, rows in shown:
         length = max(1, round(_LENGTH * rows / max(spread.largest_rows, 1)))
-        console.print(f"{short(key, 30):{width}}  {'█' * length} {count(rows)}")
+        console.print(f"{short(key, 30):{width}}  {'█' * length} {format_count(rows)}")
     rest = spread.partitions - len(shown)
     if rest:
         console.print(f"and {counted(rest, 'more partition')}")
@@ -177,10 +179,10 @@ def _candidates(candidates: tuple[Candidate, ...]) -> Table:
             str(one.keys.partition),
             str(one.keys.row),
             f"{one.score.total:,.2f}",
-            count(spread.surplus),
-            count(spread.partitions),
+            format_count(spread.surplus),
+            format_count(spread.partitions),
             percent(spread.largest_share),
-            count(min(spread.rate, spread.newest_rate)),
+            format_count(min(spread.rate, spread.newest_rate)),
             "all rows" if one.whole else "sample",
         )
     return table

@@ -16,8 +16,8 @@ from haulage.tables.plan.entities import (
 from haulage.tables.plan.measuring import Spread
 from haulage.tables.plan.profiling import Profile
 from haulage.tables.plan.scoring import FEW, Candidate
-from haulage.tables.plan.words import listed, percent, seconds, short
-from haulage.units import counted
+from haulage.tables.plan.words import listed, percent, short
+from haulage.words.numbers import counted, format_duration
 
 #: A share of rows in one partition, or so many times the average of all partitions, is worth a warning.
 _SHARE, _TIMES = 0.5, 10
@@ -66,8 +66,8 @@ def _hot(best: Candidate) -> Iterator[str]:
         yield (
             f"skew: {percent(share)} of the rows ({spread.largest_rows:,} of {spread.rows:,}) are in the "
             f"partition '{short(spread.largest_key)}', {share * spread.partitions:,.0f} times the "
-            f"average; writing it takes {seconds(spread.import_seconds)} at {PARTITION_RATE:,} rows/s, while "
-            f"evenly spread rows would take {seconds(even)}"
+            f"average; writing it takes {format_duration(1e9 * spread.import_seconds)} at "
+            f"{PARTITION_RATE:,} rows/s, while evenly spread rows would take {format_duration(1e9 * even)}"
         )
     if spread.partitions > 1 and spread.newest_share >= _SHARE and spread.newest_share > share:
         yield (

@@ -1,27 +1,8 @@
-"""Numbers and keys for people: shares, sizes, text of others made fit for a terminal."""
+"""Shares and keys for people, and text of others made fit for a terminal."""
 
 from __future__ import annotations
 
 from haulage.printable import printable
-from haulage.units import BYTES, in_units
-
-
-def count(number: float) -> str:
-    """Return a number with separators.
-
-    >>> count(1234567)
-    '1,234,567'
-    """
-    return f"{number:,.0f}"
-
-
-def size(size_bytes: float) -> str:
-    """Return a size in binary units.
-
-    >>> size(1536)
-    '1.5 KiB'
-    """
-    return in_units(size_bytes, BYTES, "B", ".1f")
 
 
 def percent(share: float) -> str:
@@ -33,15 +14,6 @@ def percent(share: float) -> str:
     if not share or share >= 0.01:
         return f"{100 * share:.0f} %"
     return f"{100 * share:.2g} %"
-
-
-def seconds(value: float) -> str:
-    """Return a duration in seconds.
-
-    >>> seconds(4.21), seconds(450)
-    ('4.2 s', '450 s')
-    """
-    return f"{value:,.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
 def short(text: str, most: int = 60) -> str:

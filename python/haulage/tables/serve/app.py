@@ -31,8 +31,8 @@ from haulage.tables.serve.sending import compressed, in_thread
 from haulage.tables.serve.sorting import Sorting, is_sorted
 from haulage.tables.serve.streaming import Stream
 from haulage.tables.source import Source
-from haulage.units import counted
 from haulage.web import HEADERS, page_files
+from haulage.words.numbers import counted
 
 _T = TypeVar("_T")
 #: What was asked lately, of which `/requests/ID` tells.

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
 from haulage.tables.serve.answering import Tally
 from haulage.tables.serve.asking import Asked
-from haulage.units import counted
+from haulage.words.numbers import counted
 
 _CONTINUED = ("NextPartitionKey", "NextRowKey")
 _ZIPPED = "-gzip"

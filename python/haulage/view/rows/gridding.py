@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
-from haulage.units import counted as in_words
 from haulage.view.index.model import Index, Variable
+from haulage.words.numbers import counted as in_words
 
 _LATITUDE = re.compile(r"(lat|latitude|y_?lat|nav_lat|lat_?deg|station_?lat)", re.IGNORECASE)
 _LONGITUDE = re.compile(r"(lon|lng|long|longitude|x_?lon|nav_lon|lon_?deg|station_?lon)", re.IGNORECASE)

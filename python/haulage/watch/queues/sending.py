@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from haulage.errors import HaulageError, ProtocolError
 from haulage.transfer import StoreOptions
-from haulage.units import counted
 from haulage.watch.line import LEFT_OUT, Line, Seen
 from haulage.watch.log import Log, log_at
 from haulage.watch.queues.account import Queue, opened
 from haulage.watch.queues.messages import packed, without_claims, without_samples
 from haulage.watch.queues.outbox import Outbox
+from haulage.words.numbers import counted
 
 if TYPE_CHECKING:
     from haulage.transfer import Name

@@ -6,9 +6,9 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import TIMES, WIDTH, Chart, data, frame_of, heading
 from haulage.lab.report.palette import LIGHT
+from haulage.words.numbers import round_size
 
 
 def block_average(rows: Result | pd.DataFrame) -> Chart:
@@ -27,7 +27,7 @@ def block_average(rows: Result | pd.DataFrame) -> Chart:
 
 def _panel(frame: pd.DataFrame) -> Chart:
     first = frame.iloc[0]
-    frame["block"] = [size_words(size) for size in frame["block_size_bytes"]]
+    frame["block"] = [round_size(size) for size in frame["block_size_bytes"]]
     # Of one size there is no spread: the rule is a point.
     spread = frame["sd_times_as_fast"].fillna(0.0)
     frame["low"] = (frame["mean_times_as_fast"] - spread).clip(lower=0)

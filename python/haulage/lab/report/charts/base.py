@@ -12,8 +12,8 @@ import pandas as pd
 from pandas.api.types import infer_dtype, is_extension_array_dtype, is_numeric_dtype
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.palette import LIGHT, distinct, steps
+from haulage.words.numbers import round_size
 
 #: A chart, or several in one picture. Altair leaves much of what builds one untyped.
 Chart: TypeAlias = Any
@@ -96,7 +96,7 @@ def sizes(column: str, levels: Iterable[float], title: str, **more: Any) -> alt.
 
 
 def _size_labels(levels: Iterable[float]) -> str:
-    names = {str(int(level)): size_words(level) for level in levels}
+    names = {str(int(level)): round_size(level) for level in levels}
     return f"({json.dumps(names)})[toString(round(datum.value))] || ''"
 
 
@@ -211,7 +211,7 @@ def cases(frame: pd.DataFrame) -> list[str]:
     several = frame["direction"].nunique() > 1
     sizes_ = frame["size_bytes"].fillna(0)
     # There are few sizes and up to a hundred thousand rows.
-    names = {size: size_words(size) if size > 0 else "mixed sizes" for size in sizes_.unique()}
+    names = {size: round_size(size) if size > 0 else "mixed sizes" for size in sizes_.unique()}
     words = sizes_.map(names).astype("object")
     return list(frame["direction"].astype("object") + ", " + words) if several else list(words)
 

@@ -22,8 +22,8 @@ from haulage.lab.report.charts.base import (
     scale_of,
     treatments,
 )
-from haulage.lab.report.numbers import digits
 from haulage.lab.report.palette import LIGHT
+from haulage.words.numbers import digits
 
 #: Corners of a curve: one for each few pixels. There may be dozens of curves.
 CORNERS = 150

@@ -8,7 +8,6 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     NO_LIMIT,
     Chart,
@@ -18,6 +17,7 @@ from haulage.lab.report.charts.base import (
     scale_of,
     treatments,
 )
+from haulage.words.numbers import round_size
 
 
 def along_the_cell(unit: str, *, legend: int) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def heat_map(rows: Result | pd.DataFrame) -> Chart:
     )
     shown["until"] = shown["part"] + 1
     size = frame["size_bytes"].max()
-    title = f"Files of {size_words(size)}" if size > 0 else "All files"
+    title = f"Files of {round_size(size)}" if size > 0 else "All files"
     return (
         data(shown)
         .mark_rect()

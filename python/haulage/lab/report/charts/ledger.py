@@ -6,7 +6,6 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     NO_LIMIT,
     TIMES,
@@ -18,7 +17,7 @@ from haulage.lab.report.charts.base import (
     treatments,
 )
 from haulage.lab.report.palette import LEDGER, LIGHT
-from haulage.lab.units import format_duration
+from haulage.words.numbers import format_duration, round_size
 
 
 def ledger(rows: Result | pd.DataFrame) -> Chart:
@@ -29,7 +28,7 @@ def ledger(rows: Result | pd.DataFrame) -> Chart:
     """
     frame = frame_of(rows).copy()
     frame["group"] = [
-        f"{direction}, {size_words(size) if size > 0 else 'mixed sizes'}"
+        f"{direction}, {round_size(size) if size > 0 else 'mixed sizes'}"
         for direction, size in zip(frame["direction"], frame["size_bytes"].fillna(0), strict=True)
     ]
     frame["one"] = frame["treatment"] + " · " + frame["group"]

@@ -7,7 +7,6 @@ import pandas as pd
 
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.nodes import ALL, WITHOUT
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     NO_LIMIT,
     WIDTH,
@@ -19,6 +18,7 @@ from haulage.lab.report.charts.base import (
     legend_columns,
     scale_of,
 )
+from haulage.words.numbers import round_size
 
 
 def by_node(rows: Result | pd.DataFrame) -> Chart:
@@ -37,7 +37,7 @@ def by_node(rows: Result | pd.DataFrame) -> Chart:
     arms = list(dict.fromkeys(frame["arm"]))
     pictures = []
     for (direction, size), part in frame.groupby(["direction", "size_bytes"], dropna=False, sort=True):
-        words = direction if pd.isna(size) else f"{direction}, {size_words(size)}"
+        words = direction if pd.isna(size) else f"{direction}, {round_size(size)}"
         for best in (False, True):
             shown = part[part["is_best"].astype(bool)] if best else part
             both = [

@@ -25,6 +25,7 @@ from haulage.lab.report.charts.base import (
     treatments,
 )
 from haulage.lab.report.palette import LIGHT
+from haulage.words.numbers import digits
 
 #: Points of one treatment; more would hide each other.
 MOST_OF_A_SERIES = 600
@@ -77,7 +78,7 @@ def run_order(rows: Result | pd.DataFrame) -> Chart:
     stepped = frame[frame["is_step"].astype(bool)]
     if len(stepped):
         marks = data(
-            stepped.assign(label=[f"{TIMES} {factor:.3g} from here" for factor in stepped["factor"]])[
+            stepped.assign(label=[f"{TIMES} {digits(factor)} from here" for factor in stepped["factor"]])[
                 ["cell", "label"]
             ]
         )
@@ -198,7 +199,7 @@ def _steps(stepped: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         place, first, last = (
             float(places[min(int(step[key]), len(places) - 1)]) for key in ("transfer", "earliest", "latest")
         )
-        label = f"step: {TIMES} {step['factor']:.3g}"
+        label = f"step: {TIMES} {digits(step['factor'])}"
         marks.append(
             {"series": step["series"], "place": place, "low": first - 0.5, "high": last + 0.5, "label": label}
         )

@@ -9,7 +9,6 @@ import altair as alt
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
     NO_LIMIT,
@@ -26,8 +25,8 @@ from haulage.lab.report.charts.base import (
     sizes,
     treatments,
 )
-from haulage.lab.report.numbers import digits
 from haulage.lab.report.palette import LIGHT, distinct
+from haulage.words.numbers import digits, round_size
 
 #: Columns of ``phase_stack`` in the order of time, with labels and colours.
 PHASES = {
@@ -221,7 +220,7 @@ def _crossings(frame: pd.DataFrame, shown: pd.DataFrame, direction: str, x: alt.
         if (row["smaller_favours"], row["larger_favours"]) not in pairs:
             continue
         label = (
-            f"{row['smaller_favours']} | {row['larger_favours']} from {size_words(row['crossover_bytes'])}"
+            f"{row['smaller_favours']} | {row['larger_favours']} from {round_size(row['crossover_bytes'])}"
         )
         place = {"size_bytes": row["crossover_bytes"], "low": row["low_bytes"], "high": row["high_bytes"]}
         mark = data(pd.DataFrame([place | {"label": label}]))

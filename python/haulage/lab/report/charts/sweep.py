@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.analysis.words import size_words
 from haulage.lab.report.charts.base import (
     HEIGHT,
     NO_LIMIT,
@@ -29,6 +28,7 @@ from haulage.lab.report.charts.base import (
     treatments,
 )
 from haulage.lab.report.palette import LIGHT, distinct, steps
+from haulage.words.numbers import round_size
 
 #: What identifies a treatment at a size in both tables.
 SAME = ["direction", "size_bytes", "treatment"]
@@ -82,14 +82,14 @@ def _charts(
     levels = sorted(float(size) for size in inside["block_size_bytes"].unique())
     method = str(inside["method"].iloc[0]) if levels else ""
     others = treatments(frame[~frame["in_family"]])
-    names = [*map(size_words, levels), *others]
+    names = [*map(round_size, levels), *others]
     frame["line"] = [
-        size_words(size) if inside else treatment
+        round_size(size) if inside else treatment
         for size, inside, treatment in zip(
             frame["block_size_bytes"], frame["in_family"], frame["treatment"], strict=True
         )
     ]
-    frame["file"] = [size_words(size) for size in frame["size_bytes"]]
+    frame["file"] = [round_size(size) for size in frame["size_bytes"]]
     named = [LIGHT[name] for name in ("ink", "grey", "pink", "brown")]
     more = [one for one in distinct(len(others) + len(named)) if one not in named]
     colours = [*steps(len(levels)), *named, *more]
@@ -197,7 +197,7 @@ def _by_block(
     direction: str,
     which: str,
 ) -> Chart:
-    files = [size_words(size) for size in sorted(frame["size_bytes"].unique())]
+    files = [round_size(size) for size in sorted(frame["size_bytes"].unique())]
     colour = alt.Color("file:N", **_right(step_colours(files), "file size"))
     x = sizes("block_size_bytes", levels, "size of a block")
     y = _times(frame)
@@ -307,9 +307,9 @@ def _series(frame: pd.DataFrame) -> pd.DataFrame:
         size, block = row["size_bytes"], row.get("block_size_bytes")
         words = [str(row["method"])]
         if isinstance(block, (int, float)) and block > 0:
-            words.append(f"of {size_words(block)}")
+            words.append(f"of {round_size(block)}")
         if isinstance(size, (int, float)) and size > 0:
-            words.append(f"{row['files']} {TIMES} {size_words(size)}")
+            words.append(f"{row['files']} {TIMES} {round_size(size)}")
         return ", ".join([*words, *([str(row["direction"])] if several else [])])
 
     return frame.assign(series=[name(row) for row in frame.to_dict("records")])

@@ -1,0 +1,1 @@
+"""How Haulage writes numbers for people: the one owner of sizes, rates, durations and counts."""
