@@ -9,6 +9,7 @@ from typing import Any
 
 from haulage.doctor.asking import Answer
 from haulage.doctor.finding import Finding, NotMeasuredError, by_error
+from haulage.words.numbers import format_time
 
 Ask = Callable[..., Answer]
 
@@ -110,7 +111,7 @@ class Path:
         first = knocks[0]
         words = [f"connected to {first['remote']}"]
         words += [
-            f"{name} {first[key] / 1e6:.1f} ms"
+            f"{name} {format_time(first[key])}"
             for name, key in (("lookup", "dns_ns"), ("tunnel", "proxy_ns"), ("TLS", "tls_ns"))
             if first[key] is not None
         ]
@@ -124,7 +125,7 @@ class Path:
             best = min(trips) / 1e9
             kernel = [knock["rtt_ns"] for knock in knocks if knock["rtt_ns"]]
             values = {"round_trip_s": best, "tcp_rtt_s": min(kernel) / 1e9 if kernel else None}
-            text = f"a request is answered in {best * 1e3:.1f} ms"
+            text = f"a request is answered in {format_time(best * 1e9)}"
             far = best > FAR_S
             hint = "small files take long over such a link; --concurrency auto sends more of them at once"
             yield Finding(

@@ -16,7 +16,7 @@ from typing import Any
 
 from haulage.errors import ConnectionLostError, HaulageError, NotFoundError, UnsupportedError, UsageError
 from haulage.watch.line import Batch, Line
-from haulage.words.numbers import counted
+from haulage.words.numbers import counted, format_size
 
 #: An answer that takes longer says that the scheduler is away: it is shown within 5 s.
 ANSWER_S = 2.5
@@ -183,7 +183,7 @@ class Scheduler:
         sums["running"] += running
         sums["waiting"] += waiting
         silent = (now - known.heard_ns) / 1e9 > SILENT_S + heartbeat_interval(workers)
-        memory = of["metrics"].get("memory", 0) / 2**20
+        memory = format_size(of["metrics"].get("memory", 0))
         paused = "" if of["status"] == "running" else f", {of['status']}"
         yield self._line(
             known.name,
@@ -191,7 +191,7 @@ class Scheduler:
             known.heard_ns,
             "tasks",
             health="silent" if silent else "alive",
-            what=f"dask worker, {memory:.0f} MiB{paused}",
+            what=f"dask worker, {memory}{paused}",
             heard_ns=known.heard_ns,
             running=running,
             waiting=waiting,

@@ -15,7 +15,7 @@ from haulage.lab.analysis.cards import Results, bounded, card_of, number, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.statistics import scaling as law
 from haulage.lab.analysis.tables import Table, groups
-from haulage.words.numbers import format_rate
+from haulage.words.numbers import format_rate, format_time
 
 #: What tells one scaling curve from another.
 CURVE = ["direction", "size_bytes", "node_size", "arm"]
@@ -221,7 +221,7 @@ def cap(results: Results) -> Iterator[Finding]:
         others += ")." if row["is_clear"] else ", which does not settle it)."
         most = int(row["most_nodes"])
         if value is not None:
-            shown = f"{_mbit(value)}{bounded(low, high, _mbit)}"
+            shown = f"{format_rate(value)}{bounded(low, high, format_rate)}"
             if value > FAR * float(row["most_bits_per_second"]):
                 shown += ", far beyond what was measured"
         if value is not None and not _settled(results, row):
@@ -280,11 +280,11 @@ def starts(results: Results) -> Iterator[Finding]:
     spread, bound = float(many["start_spread_ns"].median()), float(many["start_bound_ns"].max())
     late = many[many["start_spread_share"] > SPREAD]
     sentence = (
-        f"The nodes of a cell began within {spread / 1e6:.2f} ms of each other (median of {len(many)}"
+        f"The nodes of a cell began within {format_time(spread)} of each other (median of {len(many)}"
         " cells; at most"
-        f" {worst['start_spread_ns'] / 1e6:.2f} ms, {int(worst['node_count'])} nodes); their clocks are"
+        f" {format_time(worst['start_spread_ns'])}, {int(worst['node_count'])} nodes); their clocks are"
         " known to"
-        f" {bound / 1e6:.2f} ms."
+        f" {format_time(bound)}."
     )
     if len(late):
         sentence += f" In {len(late)} cells that is more than {SPREAD:.0%} of the time: no common start."
@@ -352,10 +352,6 @@ def _settled(results: Results, row: pd.Series) -> bool:
 
 def _percent(value: float) -> str:
     return f"{value:.0%}".replace("%", " %")
-
-
-def _mbit(value: float) -> str:
-    return f"{value / 1e6:.1f} Mbit/s"
 
 
 TABLES = [
