@@ -17,6 +17,7 @@ from haulage.errors import ExistsError, HaulageError, LocalIOError, NotFoundErro
 from haulage.lab.chain import LAYOUT, MANIFEST, require_known, to_record, unseal
 from haulage.lab.files import sha256 as sha256, write_whole as write_whole
 from haulage.lab.planfile import tables_of, text_at
+from haulage.records.quoting import literal
 
 CELL_COLUMNS = {
     "cell": "INTEGER",
@@ -347,9 +348,9 @@ class RunStore:
             for name, query in tables.items():
                 path = into / name
                 partial = path.with_suffix(".partial")
-                database.execute(f"copy ({query}) to '{_quoted(partial)}' (format parquet, compression zstd)")
+                database.execute(f"copy ({query}) to {literal(partial)} (format parquet, compression zstd)")
                 partial.replace(path)
-                found = database.execute(f"select count(*) from '{_quoted(path)}'").fetchone()
+                found = database.execute(f"select count(*) from {literal(path)}").fetchone()
                 counts[name] = found[0] if found else 0
         return counts
 
@@ -369,7 +370,7 @@ class RunStore:
         largest = max(path.stat().st_size for path in self._cells())
         buffer = max(_LEAST_BUFFER_BYTES, 2 * largest)
         source = (
-            f"read_json('{_pattern(self.folder)}/cells/*.json', columns={{{part}: '{kind}'}},"
+            f"read_json({literal(f'{_pattern(self.folder)}/cells/*.json')}, columns={{{part}: '{kind}'}},"
             f" maximum_object_size={buffer})"
         )
         # Read once into a table: hundreds of small files are slow to read twice.
@@ -381,7 +382,7 @@ class RunStore:
         paths = sorted((self.folder / "attempts").glob("*.parquet"))
         finished = {path.stem for path in self._cells()}
         # A cell that was interrupted left a record but is no cell.
-        names = [f"'{_quoted(path)}'" for path in paths if path.stem in finished]
+        names = [literal(path) for path in paths if path.stem in finished]
         if not names:
             return _empty({"cell": "INTEGER", **ATTEMPT_COLUMNS})
         return (
@@ -409,11 +410,11 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[s
         source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
         kinds = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
         query = (
-            f"select * from read_json('{_quoted(source)}', format='newline_delimited', columns={{{kinds}}})"
+            f"select * from read_json({literal(source)}, format='newline_delimited', columns={{{kinds}}})"
             if rows
             else _empty(columns)
         )
-        database.execute(f"copy ({query}) to '{_quoted(path)}' (format parquet, compression zstd)")
+        database.execute(f"copy ({query}) to {literal(path)} (format parquet, compression zstd)")
 
 
 def _empty(columns: Mapping[str, str]) -> str:
@@ -421,10 +422,6 @@ def _empty(columns: Mapping[str, str]) -> str:
     return f"select {words} where false"
 
 
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
 def _pattern(path: Path) -> str:
     """Return a path before a pattern: what is special in patterns stands for itself."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in _quoted(path))
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))

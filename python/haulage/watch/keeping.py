@@ -72,7 +72,7 @@ def _is_parquet(path: Path) -> bool:
 
     with duckdb.connect() as database:
         try:
-            found = database.execute(f"select name from parquet_schema('{quoted(path)}')").fetchall()
+            found = database.execute(f"select name from parquet_schema({quoted(path)})").fetchall()
         except duckdb.Error:
             return False
     # The first is the name of the schema.

@@ -206,12 +206,12 @@ def _opened(path: str, folder: str) -> tuple[duckdb.DuckDBPyConnection, str]:
     if not Path(path).is_file():
         raise NotFoundError("watch", path, "no such file", "check the path of the record")
     database = duckdb.connect()
-    database.execute(f"set temp_directory = '{quoted(Path(folder))}'")
+    database.execute(f"set temp_directory = {quoted(Path(folder))}")
     database.execute("set memory_limit = '512MB'; set threads = 1; set enable_progress_bar = false")
     file = quoted(Path(path))
     try:
         with _damage_of(path):
-            described = database.execute(f"describe from read_parquet('{file}')").fetchall()
+            described = database.execute(f"describe from read_parquet({file})").fetchall()
     except BaseException:
         database.close()
         raise
@@ -225,7 +225,7 @@ def _opened(path: str, folder: str) -> tuple[duckdb.DuckDBPyConnection, str]:
     wanted = [f"{name}::{kind} as {name}" for name, kind in _NEEDED.items()]
     for other, (kind, default) in _OTHERS.items():
         wanted.append(f"{other if other in columns else default}::{kind} as {other}")
-    return database, f"(select {', '.join(wanted)} from read_parquet('{file}') where ended_ns::bigint >= 0)"
+    return database, f"(select {', '.join(wanted)} from read_parquet({file}) where ended_ns::bigint >= 0)"
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def _damage_of(path: str) -> Iterator[None]:
         raise LocalIOError("watch", path, str(error).partition("\n")[0]) from None
     except duckdb.Error as error:
         hint = "name a file of haul cp --record; where it is one, it is damaged or was not written to its end"
-        cause = str(error).partition("\n")[0].replace(quoted(Path(path)), path)
+        cause = str(error).partition("\n")[0].replace(quoted(Path(path))[1:-1], path)
         raise IntegrityError("watch", path, cause, hint) from None
 
 

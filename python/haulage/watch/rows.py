@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.records.quoting import literal
 from haulage.watch import words
 from haulage.watch.line import Line, as_text, first_failure
 
@@ -141,10 +142,10 @@ class ParquetRows:
             database.execute("set preserve_insertion_order = true")
             try:
                 database.execute(
-                    f"copy (from read_csv('{quoted(self._beside)}', header=true, delim=',', quote='\"',"
+                    f"copy (from read_csv({quoted(self._beside)}, header=true, delim=',', quote='\"',"
                     " escape='\"',"
                     f" max_line_size={64 << 20}, parallel=false, columns={columns}))"
-                    f" to '{quoted(partial)}' (format parquet, compression zstd, row_group_size 20000)"
+                    f" to {quoted(partial)} (format parquet, compression zstd, row_group_size 20000)"
                 )
             except duckdb.Error as error:
                 with suppress(OSError):
@@ -163,7 +164,7 @@ def _cannot_write(path: Path, error: OSError) -> HaulageError:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as it is between quotes in SQL.
+    """Return a path as it is in SQL.
 
     Raises:
         UsageError: DuckDB cannot be told of it.
@@ -174,7 +175,7 @@ def quoted(path: Path) -> str:
     except UnicodeEncodeError:
         hint = "rename it, or name a file whose path is UTF-8"
         raise UsageError("open", str(path), "its path is not UTF-8, which DuckDB needs", hint) from None
-    return name.replace("'", "''")
+    return literal(name)
 
 
 def row_of(line: Line) -> list[Any] | None:

@@ -34,6 +34,7 @@ import pandas as pd
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis.model import Result
 from haulage.lab.store import RunStore, sha256, unlike
+from haulage.records.quoting import literal
 
 #: The files of a run that queries read.
 TABLES = ("cells", "transfers", "attempts", "host", "nodes")
@@ -254,8 +255,8 @@ def _run_one(
         database.execute(f'create table "{query.name}" as {query.sql}')
     except duckdb.Error as error:
         raise unlike("analyse", f"query {query.name}", error) from error
-    place = str(folder / f"{query.name}.parquet").replace("'", "''")
-    database.execute(f"""copy "{query.name}" to '{place}' (format parquet, compression zstd)""")
+    place = literal(folder / f"{query.name}.parquet")
+    database.execute(f"""copy "{query.name}" to {place} (format parquet, compression zstd)""")
     rows = database.execute(f'from "{query.name}"').fetchall()
     frame = database.execute(f'from "{query.name}"').df()
     if not any(query.name in other.after for other in queries().values()):
@@ -293,10 +294,10 @@ def statistic(
     name: str, title: str, question: str, method: str, frame: pd.DataFrame, source: Result, folder: Path
 ) -> Result:
     """Keep a table that Python made from a query's rows."""
-    place = str(folder / f"{name}.parquet").replace("'", "''")
+    place = literal(folder / f"{name}.parquet")
     with duckdb.connect() as database:
         database.register("made", frame)
-        database.execute(f"copy (from made) to '{place}' (format parquet, compression zstd)")
+        database.execute(f"copy (from made) to {place} (format parquet, compression zstd)")
         rows = database.execute("from made").fetchall()
     return Result(
         name,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import duckdb
 
-#: A duration among columns that are moments.
-_DURATIONS = ("backoff_ns", "retry_after_ns", "dns_ns", "proxy_ns", "tls_ns")
+from haulage.records.columns import shifted
+from haulage.records.quoting import literal
 
 
 def merge(folder: Path, record: Path, shifts: Mapping[int, int]) -> int:
@@ -44,10 +44,9 @@ def merge(folder: Path, record: Path, shifts: Mapping[int, int]) -> int:
             for name in columns
             if name not in ("filename", "place")
         )
-        target = str(record).replace("'", "''")
         database.execute(
             f"copy (select {words} from own join shift using (place) order by place, queued_ns)"
-            f" to '{target}' (format parquet, compression zstd)"
+            f" to {literal(record)} (format parquet, compression zstd)"
         )
         used = database.execute("select sum(n) from (select max(lane) + 1 as n from own group by place)")
         found = used.fetchone()
@@ -63,8 +62,4 @@ def _on_one_clock(column: str, lanes: int, connections: int, objects: int) -> st
         return f"if(connection = 0, 0, connection + (place - 1) * {connections})::ubigint as connection"
     if column == "object_id":
         return f"(object_id + (place - 1) * {objects})::ubigint as object_id"
-    if column.endswith("_ns") and column not in _DURATIONS and not column.startswith("tcp_"):
-        # A clock that is known to a tenth of a millisecond may put a request before the moment.
-        # What did not happen has no time: greatest() alone would make that 0.
-        return f"if({column} is null, null, greatest(0, {column}::bigint + shift))::ubigint as {column}"
-    return column
+    return shifted(column, "shift")

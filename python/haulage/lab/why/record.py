@@ -27,6 +27,7 @@ import duckdb
 from haulage.errors import HaulageError, IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.lab.analysis.query import MEMORY
 from haulage.lab.store import ASKED_BESIDE
+from haulage.records.quoting import literal
 
 #: What an attempt must tell, or its time cannot be placed.
 NEEDED = ("api", "fate", "size_bytes", "slot_ns", "ended_ns")
@@ -158,7 +159,7 @@ def open_record(path: Path | str) -> Iterator[Record]:
         start = _first_bytes(source)
         database.execute("set enable_progress_bar = false")
         database.execute(f"set memory_limit = '{MEMORY}'; set threads = 1")
-        database.execute(f"set temp_directory = '{_quoted(Path(folder))}'")
+        database.execute(f"set temp_directory = {literal(folder)}")
         if start.startswith(b"PAR1"):
             yield _checked(path, lambda: _of_parquet(database, source, str(path)))
         elif start.lstrip()[:1] == b"{":
@@ -212,7 +213,7 @@ def damaged(path: Path | str, error: duckdb.Error) -> HaulageError:
 
 
 def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path, name: str) -> Record:
-    return _view(database, name, f"read_parquet('{_quoted(path)}')")
+    return _view(database, name, f"read_parquet({literal(path.resolve())})")
 
 
 def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, name: str) -> Record:
@@ -221,7 +222,7 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, nam
     kinds |= {**{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
     shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
     database.execute(
-        f"create view lines as from read_json('{_quoted(path)}', format='newline_delimited',"
+        f"create view lines as from read_json({literal(path.resolve())}, format='newline_delimited',"
         " ignore_errors=true,"
         f" columns={{{shape}}}, maximum_object_size={_LONGEST_LINE})"
     )
@@ -234,13 +235,13 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, nam
     there = [name for name, n in zip(KNOWN, filled, strict=True) if n or name in NEEDED]
     kept = folder / "attempts.parquet"
     database.execute(
-        f"copy (select {', '.join(there)} from lines where event = 'attempt') to '{_quoted(kept)}'"
+        f"copy (select {', '.join(there)} from lines where event = 'attempt') to {literal(kept.resolve())}"
         " (format parquet, compression zstd)"
     )
     last = database.execute(
         f"select {', '.join(SUMMARY)} from lines where event = 'summary' limit 1"
     ).fetchone()
-    record = _view(database, name, f"read_parquet('{_quoted(kept)}')")
+    record = _view(database, name, f"read_parquet({literal(kept.resolve())})")
     summary = None if last is None else dict(zip(SUMMARY, last, strict=True))
     unread = int(counted.get(None, 0))
     return replace(record, summary=summary, unread=unread, failure=_failure(database, summary))
@@ -303,7 +304,3 @@ def _view(database: duckdb.DuckDBPyConnection, name: str, source: str) -> Record
         f"select (select count(*) from {picked_of} where {steps}), (select count(*) from record)"
     ).fetchall()[0]
     return Record(database, name, columns, int(rows), int(rows) - int(kept))
-
-
-def _quoted(path: Path) -> str:
-    return str(path.resolve()).replace("'", "''")
