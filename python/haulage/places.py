@@ -97,7 +97,15 @@ def urls_of(name: str | PathLike[str]) -> Callable[[str], str]:
     if scheme.lower() not in ("http", "https"):
         root = f"{scheme}://{authority}/" if authority else f"{scheme}://"
         return lambda key: root + key
-    depth = 1 if _OF_AZURE.match(authority) else 2
-    parts = re.split(r"[?#]", path)[0].split("/")[1 : depth + 1]
+    parts = re.split(r"[?#]", path)[0].split("/")[1 : container_depth(authority) + 1]
     root = f"{scheme}://{authority}/{'/'.join(quote(unquote(part)) for part in parts if part)}".rstrip("/")
     return lambda key: f"{root}/{quote(key)}"
+
+
+def container_depth(host: str) -> int:
+    """Return how many parts of the path of an ``https`` URL name the container: its own, and the account.
+
+    >>> [container_depth(host) for host in ("a.blob.core.windows.net", "a.dfs.core.windows.net", "[::1]:1")]
+    [1, 1, 2]
+    """
+    return 1 if _OF_AZURE.match(host) else 2

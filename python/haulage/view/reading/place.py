@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from haulage.errors import HaulageError, NotFoundError
 from haulage.events import ObjectMeta
 from haulage.objects import put
-from haulage.places import urls_of, without_signature
+from haulage.places import container_depth, urls_of, without_signature
 from haulage.transfer import StoreOptions, list as list_objects, stat
 from haulage.view.joining.names import pattern_of, series
 from haulage.view.reading import cost
@@ -57,6 +57,8 @@ def base_of(url: str) -> Base:
     'az://climate/cmip6/tas.nc'
     >>> base_of("https://acc.blob.core.windows.net/climate/a%20b/?sv=1&sig=2").url("100%.nc")
     'https://acc.blob.core.windows.net/climate/a%20b/100%25.nc?sv=1&sig=2'
+    >>> base_of("https://acc.dfs.core.windows.net/climate/a/").url("b.nc")
+    'https://acc.dfs.core.windows.net/climate/a/b.nc'
     """
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
@@ -67,7 +69,7 @@ def base_of(url: str) -> Base:
     if scheme in ("http", "https"):
         parts = urlsplit(url)
         places = parts.path.lstrip("/").split("/")
-        depth = 1 if ".blob." in parts.netloc else 2
+        depth = container_depth(parts.netloc)
         root = f"{scheme}://{parts.netloc}/{'/'.join(places[:depth])}/"
         path = unquote("/".join(places[depth:]))
         query = f"?{parts.query}" if parts.query else ""
