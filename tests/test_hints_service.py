@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import signal
 from collections.abc import Iterator
@@ -12,10 +11,8 @@ from typing import Any
 
 import pytest
 
-import endpoints
 import fake_service
 from command import Haul
-from endpoints import Endpoint
 from fake_service import Service
 from sentences import Sentence
 from shell import Shell, lay_out
@@ -128,13 +125,6 @@ def test_answer(shell: Shell, code: int, answer: str, sentence: Sentence) -> Non
 @pytest.mark.parametrize(("code", "line"), LINES, ids=[line for _, line in LINES])
 def test_line(shell: Shell, code: int, line: str, sentence: Sentence) -> None:
     sentence(shell.expect(code, line).hints)
-
-
-def test_clean_where_blocks_are_taken_for_a_blob(azurite: Endpoint, shell: Shell, sentence: Sentence) -> None:
-    container = azurite.container()
-    container.client.get_blob_client("a").stage_block(base64.b64encode(b"0").decode(), b"left over")
-    haul = Haul(shell.haul.folder, azurite.env, [endpoints.KEY])
-    sentence(Shell(haul).expect(1, f"clean {container.az()}").hints)
 
 
 @pytest.mark.parametrize("command", ["ls", "cp"])

@@ -271,3 +271,15 @@ def test_a_blob_with_snapshots_stays(azurite: Endpoint, tmp_path: Path, sentence
     sentence(went.hints)
     assert [blob.name for blob in container.client.list_blobs(include=["snapshots"])] == ["a", "a"]
     assert (tmp_path / "back/a").read_bytes() == b"new"
+
+
+def test_a_source_stays_where_a_file_system_keeps_no_time_of_a_change(
+    haul: Haul, emulator: Endpoint, tmp_path: Path, sentence: Sentence
+) -> None:
+    container = emulator.container()
+    (tmp_path / "a").write_bytes(b"content")
+    haul("cp", "a", container.az("a"))
+    # What vfat does of it: nothing.
+    wrap = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=fchmod:retval=0"]
+    sentence(haul("mv", container.az("a"), "a", wrap=wrap, code=1).hints)
+    assert container.contents() == {"a": b"content"}

@@ -28,7 +28,7 @@ const STREAM_PIECE: u64 = 1 << 20;
 const TICK: Duration = Duration::from_millis(10);
 
 /// A file system of which no time changes for so long keeps none.
-const TICKS: Duration = Duration::from_secs(3);
+const TICKS: Duration = Duration::from_secs(1);
 
 /// What the file system says of a file.
 pub(super) fn meta(key: String, found: &Stat) -> ObjectMeta {

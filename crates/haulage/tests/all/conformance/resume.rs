@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haulage::checksum::{Checksum, Crc64};
-use haulage::error::ErrorKind;
 use haulage::store::{
     Attributes, BlockId, BlockRange, BlockWriter, Kept, ListRequest, Part, Payload, PutOptions, StagedPart,
     Store, Trace,
@@ -158,12 +157,7 @@ pub(crate) async fn leftovers_are_listed_and_removed(store: Arc<dyn Store>) -> &
     assert!(!found.contains(&"whole".to_owned()), "an object is no leftover");
     for key in &found {
         assert!(!is_s3(&store) || store.leftover_of(key) == "half", "{key}");
-        match store.remove_leftover(key, &trace).await {
-            Ok(removed) => assert!(removed, "{key}"),
-            // A service that cannot tell blocks from a blob.
-            Err(error) if error.kind() == ErrorKind::Unsupported => return "listed only",
-            Err(error) => panic!("{error}"),
-        }
+        assert!(store.remove_leftover(key, &trace).await.unwrap(), "{key}");
     }
     assert_eq!(leftovers(&store).await, [""; 0]);
     assert!(!store.remove_leftover("whole", &trace).await.unwrap(), "an object was taken for a leftover");
@@ -183,11 +177,8 @@ pub(crate) async fn what_somebody_is_writing_stays(store: Arc<dyn Store>) -> &'s
     let writer = begin(&store, 1, SOURCE).await;
     let part = send(&writer, &data, block(&store, 0)).await;
     for key in leftovers(&store).await {
-        match store.remove_leftover(&key, &Trace::detached()).await {
-            Ok(false) => {}
-            Ok(true) => return "cannot be told",
-            Err(error) if error.kind() == ErrorKind::Unsupported => {}
-            Err(error) => panic!("{error}"),
+        if store.remove_leftover(&key, &Trace::detached()).await.unwrap() {
+            return "cannot be told";
         }
     }
     writer.commit(&[part], &Attributes::default(), &Trace::detached()).await.unwrap();
