@@ -18,14 +18,24 @@ MOMENTS = frozenset(
 )
 
 
-def shifted(column: str, shift: str) -> str:
-    """Return SQL that puts a column on another clock: a moment is shifted, by an expression in nanoseconds.
+def joined(column: str, *, shift: str, connections: str, objects: str) -> str:
+    """Return SQL of a column where the records of several jobs become one.
 
     A clock that is known to a tenth of a millisecond may put a moment before the start: then it is the start.
 
-    >>> shifted("tls_ns", "5")
+    >>> joined("tls_ns", shift="5", connections="2", objects="1")
     'tls_ns'
+
+    Args:
+        column: Its name.
+        shift: What is added to moments, in nanoseconds, as an expression; so are the others.
+        connections: What is added to numbers of connections, of which 0 is none.
+        objects: What is added to numbers of objects.
     """
+    if column == "object_id":
+        return f"(object_id + {objects})::ubigint as object_id"
+    if column == "connection":
+        return f"if(connection = 0, 0, connection + {connections})::ubigint as connection"
     if column not in MOMENTS:
         return column
     # What did not happen has no time: greatest() alone would make that 0.

@@ -58,7 +58,7 @@ def format_duration(duration_ns: float) -> str:
         return f"{milliseconds} ms"
     if milliseconds < 59_950:
         return f"{milliseconds / 1000:.1f} s"
-    seconds = round(milliseconds / 1000) if milliseconds < 60_000 else milliseconds // 1000
+    seconds = max(60, milliseconds // 1000)
     for unit, long, below, short in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60)):
         if seconds >= long:
             return f"{seconds // long} {unit} {seconds % long // short} {below}"

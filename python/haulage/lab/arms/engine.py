@@ -16,7 +16,7 @@ import duckdb
 from haulage.events import JobStarted, ObjectEnded, Progress, Summary
 from haulage.lab.arms import Item, Moved, Watch, Work
 from haulage.lab.plan import Arm
-from haulage.records.columns import shifted
+from haulage.records.columns import joined
 from haulage.records.quoting import literal
 from haulage.transfer import Job, Options
 
@@ -150,21 +150,13 @@ def _join(parts: list[tuple[int, Path]], record: Path) -> None:
     with duckdb.connect() as database:
         for number, (shift, part) in enumerate(parts):
             columns = [name for name, *_ in database.execute(f"describe from {literal(part)}").fetchall()]
-            words = ", ".join(_on_one_clock(name, shift, number, connections) for name in columns)
+            apart = {"shift": str(shift), "connections": str(connections), "objects": str(number)}
+            words = ", ".join(joined(name, **apart) for name in columns)
             verb = "create table joined as" if number == 0 else "insert into joined"
             database.execute(f"{verb} select {words} from {literal(part)}")
             found = database.execute(f"select max(connection) from {literal(part)}").fetchone()
             connections += (found[0] if found else 0) or 0
         database.execute(f"copy joined to {literal(record)} (format parquet, compression zstd)")
-
-
-def _on_one_clock(column: str, shift: int, number: int, connections: int) -> str:
-    """Return a column so that times, objects and connections of several jobs do not meet."""
-    if column == "object_id":
-        return f"(object_id + {number})::ubigint as object_id"
-    if column == "connection":
-        return f"if(connection = 0, 0, connection + {connections})::ubigint as connection"
-    return shifted(column, str(shift))
 
 
 def _sum(parts: list[Moved], wall_ns: int) -> Moved:

@@ -22,7 +22,7 @@ def number(value: float | None, unit: str) -> tuple[str, str]:
         return digits(value / divisor), name
     if unit in ("bytes", "B"):
         text, _, name = round_size(round(value)).partition(" ")
-        return (text, name) if name != "B" or value < 1024 else _binary(value)
+        return text, name
     if unit == "share":
         return digits(value * 100), "%"
     return digits(value), unit
@@ -44,10 +44,3 @@ def interval(value: float | None, low: float | None, high: float | None, unit: s
     below, above = number(low, unit), number(high, unit)
     first = below[0] if below[1] == above[1] else " ".join(below)
     return f"{first} to {' '.join(above).strip()}, {level * 100:.0f} % interval"
-
-
-def _binary(value: float) -> tuple[str, str]:
-    for size, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if value >= size:
-            return digits(value / size), name
-    return digits(value), "B"

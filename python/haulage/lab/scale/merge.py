@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from haulage.records.columns import shifted
+from haulage.records.columns import joined
 from haulage.records.quoting import literal
 
 
@@ -58,8 +58,5 @@ def _on_one_clock(column: str, lanes: int, connections: int, objects: int) -> st
         return "printf('node-%02d', place) as node"
     if column == "lane":
         return f"(lane + (place - 1) * {lanes})::uinteger as lane"
-    if column == "connection":
-        return f"if(connection = 0, 0, connection + (place - 1) * {connections})::ubigint as connection"
-    if column == "object_id":
-        return f"(object_id + (place - 1) * {objects})::ubigint as object_id"
-    return shifted(column, "shift")
+    before = "(place - 1) *"
+    return joined(column, shift="shift", connections=f"{before} {connections}", objects=f"{before} {objects}")
