@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import trees
 from command import Haul
 from conftest import StartEmulator
@@ -84,17 +86,37 @@ def test_the_mark_goes_with_the_run_that_finishes(
         assert not list(tmp_path.rglob(trees.MARK))
 
 
-def test_a_single_file_says_nothing_of_others(haul: Haul, container: Container, tmp_path: Path) -> None:
-    """A copy of one file removes the mark of its own boot, and leaves the doubt about the files beside it."""
-    container.client.upload_blob("file", b"1")
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    mark = tmp_path / "back" / trees.MARK
-    mark.parent.mkdir()
-    for _ in range(2):
-        # Also if the file is there, so that nothing is left to copy.
-        mark.write_text(f"another-boot 1\n{boot} 1\n")
-        haul("cp", container.az("file"), "back/file")
-        assert mark.read_text() == "another-boot 1\n"
+@pytest.mark.parametrize(
+    ("marked", "first"), [("back", "tree/below/1"), ("back/below", "tree/"), (".", "tree/below/")]
+)
+def test_a_copy_of_a_part_leaves_the_doubt_about_the_rest(
+    haul: Haul, container: Container, tmp_path: Path, marked: str, first: str
+) -> None:
+    """Wherever the mark lies: what was emptied is copied by the run that reaches it, and once."""
+    part = first.removeprefix("tree/")
+    names = ["1", "2"] if marked == "back/below" else ["../above", "1", "2"]
+    for name in names:
+        container.client.upload_blob(os.path.normpath(f"tree/below/{name}"), b"content")
+    container.client.upload_blob("other/file", b"other")
+    haul("cp", container.az("tree/"), "back")
+    files = [tmp_path / "back" / "below" / name for name in names]
+    for file in files:
+        times = file.stat()
+        file.write_bytes(bytes(7))
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (tmp_path / marked / trees.MARK).write_text("another-boot 1\n")
+    haul("cp", container.az("other/"), "back")
+    haul("cp", container.az("other/file"), "back/file-too")
+    assert all(file.read_bytes() == bytes(7) for file in files)
+    wanted = [file for file in files if os.path.relpath(file, tmp_path / "back").startswith(part)]
+    for once in (len(wanted), 0):
+        went = haul("cp", container.az(first), f"back/{part}", "--json")
+        assert went.summary["objects_done"] == once
+    assert [file for file in files if file.read_bytes() == b"content"] == wanted
+    for once in (len(files) - len(wanted), 0):
+        assert haul("cp", container.az("tree/"), "back", "--json").summary["objects_done"] == once
+    haul("clean", ".")
+    assert not list(tmp_path.rglob(trees.MARK))
 
 
 def test_clean_removes_a_mark_that_casts_no_doubt(haul: Haul, tmp_path: Path, sentence: Sentence) -> None:
@@ -106,6 +128,7 @@ def test_clean_removes_a_mark_that_casts_no_doubt(haul: Haul, tmp_path: Path, se
     assert "removed 1 leftover" in haul("clean", "back").stderr
     assert not mark.exists()
     mark.write_text("another-boot 1\n")
+    (mark.parent / "file").write_text("perhaps emptied")
     said = haul("clean", "back", code=1)
     sentence(said.stderr)
     assert said.hints

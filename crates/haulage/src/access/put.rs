@@ -76,7 +76,7 @@ fn put_bytes<'a>(
             }
             other => other?,
         };
-        opener.flush(false, None).await?;
+        opener.flush(None).await?;
         let to_plain = !store.capabilities().keeps_checksums;
         let ends = Ends { from_plain: true, to_plain, vouched: true, confirmed: put.confirmed };
         Ok(Written {

@@ -223,7 +223,7 @@ impl Flow {
         let (outcome, interrupted) = self.move_all(names).await;
         // An interrupted job promises nothing, and shall end at once.
         let interrupted = interrupted || {
-            self.flush(outcome.is_ok()).await;
+            self.flush().await;
             self.clear(&outcome).await
         };
         self.finish(outcome, interrupted).await
@@ -320,16 +320,13 @@ impl Flow {
 
 impl Flow {
     /// Waits until what was written is on the disk.
-    async fn flush(&mut self, listed: bool) {
+    async fn flush(&mut self) {
         self.flights.stop().await;
-        // A node knows of its own part alone.
-        let fed = matches!(self.work, Work::Fed(_));
-        let whole = listed && self.recorder.summary().objects_failed == 0 && !self.options.selects() && !fed;
         if self.opener.has_written() {
             self.meter.flushing();
         }
         let folder = self.work.destination().filter(|_| !self.options.dry_run);
-        if let Err(error) = self.opener.flush(whole, folder).await {
+        if let Err(error) = self.opener.flush(folder).await {
             self.recorder.not_on_disk(&error);
             self.broken = true;
         }

@@ -157,12 +157,6 @@ impl CopyOptions {
         self.record.iter().chain(&self.receipt).chain(reports)
     }
 
-    /// Whether anything is left out of what the sources hold.
-    pub(crate) fn selects(&self) -> bool {
-        let globs = !(self.include.is_empty() && self.exclude.is_empty());
-        globs || self.bounds.is_any() || self.names.is_some()
-    }
-
     /// What the user wants of the controller.
     ///
     /// # Errors

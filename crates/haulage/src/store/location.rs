@@ -227,13 +227,12 @@ impl StoreOpener {
         off_thread(move || local.sync()).await?
     }
 
-    /// Waits until all that was written to this machine through what was opened here is on the disk. `whole`: nothing was left
-    /// out, so that what an earlier run has left in doubt is right now. `folder`: the destination, whose mark goes even if this
-    /// run had nothing left to write.
+    /// Waits until all that was written to this machine through what was opened here is on the disk. `folder`: the destination,
+    /// whose mark goes even if this run had nothing left to write.
     ///
     /// # Errors
     /// `Io` or `NoSpace` where the disk could not keep it.
-    pub(crate) async fn flush(&self, whole: bool, folder: Option<&str>) -> Result<()> {
+    pub(crate) async fn flush(&self, folder: Option<&str>) -> Result<()> {
         let folder = match folder.map(|text| Address::parse(text, &self.options)).transpose()? {
             Some(Address::Local(path)) => Some(path),
             _ => None,
@@ -241,7 +240,7 @@ impl StoreOpener {
         let local = self.local.clone();
         let flush = move || {
             folder.map_or(Ok(()), |folder| local.adopt_mark(&folder))?;
-            local.flush(whole)
+            local.flush()
         };
         let flushed = tokio::task::spawn_blocking(flush).await;
         flushed.unwrap_or_else(|_| {

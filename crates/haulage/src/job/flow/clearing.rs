@@ -207,7 +207,7 @@ impl Flow {
         if interrupted {
             return true;
         }
-        self.flush(outcome.is_ok()).await;
+        self.flush().await;
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }

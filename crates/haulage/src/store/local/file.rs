@@ -12,7 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::blocking;
 use super::medium::Medium;
-use super::tree::{Place, os};
+use super::tree::{Folder, Place, os};
 use crate::buffer::BufferPool;
 use crate::checksum::Crc64Stream;
 use crate::error::{Error, ErrorKind, Result};
@@ -50,13 +50,9 @@ fn posix(found: &Stat) -> Posix {
     Posix { mode: Some(mode), uid: Some(uid), gid: Some(gid), atime_ns: Some(atime_ns) }
 }
 
-/// What may be said of a file that was changed since `doubted`: not that it is what its source was.
-pub(super) fn trusted(meta: ObjectMeta, found: &Stat, doubted: Option<i128>) -> ObjectMeta {
-    let changed_ns = i128::from(found.st_ctime) * 1_000_000_000 + found.st_ctime_nsec as i128;
-    match doubted {
-        Some(since) if changed_ns >= since => ObjectMeta { source_modified_ns: None, ..meta },
-        _ => meta,
-    }
+/// What may be said of a file in this folder: where it is doubted, not that it is what its source was.
+pub(super) fn trusted(meta: ObjectMeta, found: &Stat, folder: &Folder) -> ObjectMeta {
+    if folder.doubt().is_about(found) { ObjectMeta { source_modified_ns: None, ..meta } } else { meta }
 }
 
 /// Changes whenever the content may have: a write moves the change time, a replacement the inode.
@@ -70,12 +66,12 @@ pub(super) fn is_regular(found: &Stat) -> bool {
 }
 
 /// What is known of the file at a place; what is there by itself, unless the last link is `followed`.
-pub(super) fn head(place: &Place, key: String, followed: bool, doubted: Option<i128>) -> Result<ObjectMeta> {
+pub(super) fn head(place: &Place, key: String, followed: bool) -> Result<ObjectMeta> {
     let (folder, name) = (&place.folder, place.name.as_str());
     let found = if followed { folder.stat_followed(name) } else { folder.stat(name) };
     let found = found.map_err(|e| io("stat", &place.path(), os(e)))?;
     regular("stat", &place.path(), &found)?;
-    Ok(trusted(meta(key, &found), &found, doubted))
+    Ok(trusted(meta(key, &found), &found, folder))
 }
 
 /// Gives a file another time of change, and changes nothing else: its version then. Whoever wrote it may not have waited for the disk,
@@ -150,7 +146,7 @@ impl Reader {
         match place.folder.open(&place.name, flags) {
             Ok(file) => Self::of(file, place.path(), key, buffers, medium),
             // A link, or a socket, which cannot be opened.
-            Err(Errno::LOOP | Errno::NXIO) => Err(match head(place, key.to_owned(), followed, None) {
+            Err(Errno::LOOP | Errno::NXIO) => Err(match head(place, key.to_owned(), followed) {
                 Err(error) => error,
                 Ok(_) => changed(&place.path()),
             }),

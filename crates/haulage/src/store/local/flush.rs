@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::retry_on_intr;
 
 use super::file;
-use super::mark::{Mark, is_marked};
+use super::mark::{Mark, end_earlier, is_marked};
 use super::tree::{Folder, os};
+use super::walk::is_any_doubted;
 use crate::error::Result;
 
 /// Folders that a job marks at most: each costs two writes to the disk. Pairs of files may name thousands.
@@ -34,8 +35,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     systems: HashMap<u64, FileSystem>,
-    /// Marks, each with whether the job writes single files in that folder, so that it can say nothing of others.
-    marks: Vec<(Mark, bool)>,
+    marks: Vec<Mark>,
     marked: HashSet<PathBuf>,
 }
 
@@ -75,16 +75,18 @@ impl Written {
         self.lock().is_some_and(|state| !state.systems.is_empty())
     }
 
-    /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory. `single`: it is
-    /// not the folder that is copied to, but a file in it. False where nothing would tell after a power failure.
+    /// Notes that something is written in this folder, below that `root`, which is none where it lies in memory. False where
+    /// nothing would tell after a power failure.
     pub(super) fn note(
         &self,
         folder: &Arc<Folder>,
-        single: bool,
         root: impl FnOnce() -> Result<Option<Arc<Folder>>>,
     ) -> Result<bool> {
         let Some(mut state) = self.lock() else { return Ok(true) };
         state.hold(folder)?;
+        if folder.doubt().is_any() {
+            end_earlier(folder);
+        }
         let Some(root) = root()? else { return Ok(true) };
         if state.marked.contains(root.path()) {
             return Ok(true);
@@ -94,32 +96,30 @@ impl Written {
         }
         let Some(mark) = Mark::set(&root)? else { return Ok(false) };
         state.marked.insert(root.path().to_path_buf());
-        state.marks.push((mark, single));
+        state.marks.push(mark);
         Ok(true)
     }
 
     /// Takes over the mark that a killed run has left in this folder, if there is one, though nothing is written there: all was.
-    pub(super) fn adopt(&self, folder: &Arc<Folder>, single: bool) -> Result<()> {
+    pub(super) fn adopt(&self, folder: &Arc<Folder>) -> Result<()> {
         let Some(mut state) = self.lock() else { return Ok(()) };
         if is_marked(folder) && state.marked.insert(folder.path().to_path_buf()) {
             state.hold(folder)?;
-            let mark = Mark::set(folder)?;
-            state.marks.extend(mark.map(|mark| (mark, single)));
+            state.marks.extend(Mark::set(folder)?);
         }
         Ok(())
     }
 
-    /// Waits until all of it is on the disk. Blocks. `whole`: each folder is now as it should be, also where an earlier boot
-    /// has left it in doubt.
+    /// Waits until all of it is on the disk. Blocks.
     ///
     /// # Errors
     /// Whatever the disk could not keep since the first write, by anybody.
-    pub(super) fn flush(&self, whole: bool) -> Result<()> {
+    pub(super) fn flush(&self) -> Result<()> {
         let Some(shared) = &self.0 else { return Ok(()) };
         shared.phase.fetch_add(1, Ordering::Relaxed);
         let State { systems, marks, .. } = std::mem::take(&mut *shared.lock());
         systems.values().try_for_each(FileSystem::sync)?;
-        marks.into_iter().try_for_each(|(mark, single)| mark.clear(whole && !single))
+        marks.into_iter().try_for_each(|mark| mark.clear(is_any_doubted))
     }
 
     /// The same in the middle of a job, for what depends on what was written so far: more will be. Blocks.
@@ -167,9 +167,9 @@ mod tests {
         let written = Written::new(true);
         for _ in 0..2 {
             assert!(folder.is_first_written(written.phase()) && !folder.is_first_written(written.phase()));
-            written.note(&folder, false, || Ok(None)).unwrap();
+            written.note(&folder, || Ok(None)).unwrap();
             assert!(written.is_any());
-            written.flush(true).unwrap();
+            written.flush().unwrap();
             assert!(!written.is_any());
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         let marked = (0..MARKS + 2).map(|number| {
             let folder = Tree::new(&dir.path().join(number.to_string()), Follow::Nothing).folder("", true);
             let folder = folder.unwrap();
-            written.note(&folder, false, || Ok(Some(Arc::clone(&folder)))).unwrap()
+            written.note(&folder, || Ok(Some(Arc::clone(&folder)))).unwrap()
         });
         assert_eq!(marked.filter(|marked| *marked).count(), MARKS);
     }

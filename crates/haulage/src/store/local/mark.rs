@@ -3,30 +3,27 @@
 //! Between the moment in which a file gets its name and the flush at the end of the job a power failure may empty it, and
 //! leave its size and its time as they should be: a later run would take it for unchanged. So a folder is marked before
 //! the first file in it gets its name, and the mark goes when all of it is on the disk. Who finds the mark of another
-//! boot trusts no file that was written since, and copies it again. A mover that was only killed leaves a mark of this
-//! boot, which says nothing against anybody: the system still has every byte.
+//! boot trusts no file that was written in that boot ([`super::doubt`]), and copies it again; that mark goes when no such
+//! file is left. A mover that was only killed leaves a mark of this boot, which says nothing against anybody: the system
+//! still has every byte.
 //!
-//! The mark has the name of a leftover, so that nobody takes it for content. A line of it is a boot and a time. A cleaning
-//! removes one that casts no doubt, and reports one that does: only a copy can make right what it tells of.
+//! The mark has the name of a leftover, so that nobody takes it for content. A cleaning removes one that casts no doubt, and
+//! reports one that does: only a copy can make right what it tells of.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::doubt::{earlier, lines, text, this_boot};
 use super::file;
 use super::leftover::MARK;
 use super::tree::{Folder, os};
 use crate::error::{Error, ErrorKind, Result};
-
-/// A file may be older by the clock than the mark that was set before it: clocks are corrected.
-const SLACK_NS: i128 = 60_000_000_000;
-
-/// Lines of more boots than anybody has without a copy that ends well.
-const LARGEST: u64 = 64 << 10;
 
 /// A mark that this job has set.
 #[derive(Debug)]
@@ -36,13 +33,6 @@ pub(super) struct Mark {
     file: File,
 }
 
-/// What is told of a boot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    boot: String,
-    since_ns: i128,
-}
-
 impl Mark {
     /// Marks the folder, on the disk. `None` where that makes no sense: the system does not tell its boots, or something
     /// else has the name.
@@ -50,10 +40,10 @@ impl Mark {
         let Some(boot) = this_boot() else { return Ok(None) };
         let Some(file) = claim(folder) else { return Ok(None) };
         let failed = |e| file::io("mark", folder.path(), e);
-        if !read(&file).iter().any(|line| line.boot == boot) {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let line = format!("{boot} {}\n", since.as_nanos());
-            (&file).write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        let told = text(&file);
+        if !lines(&told).iter().any(|line| line.boot == boot && line.until_ns.is_none()) {
+            let line = moment(&file).and_then(|now| add(&file, &told, &format!("{boot} {now}\n")));
+            line.and_then(|()| file.sync_all()).map_err(failed)?;
             if let Ok(folder) = folder.readable() {
                 retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(|e| failed(os(e)))?;
             }
@@ -61,23 +51,57 @@ impl Mark {
         Ok(Some(Self { folder: Arc::clone(folder), file }))
     }
 
-    /// All that this job wrote here is on the disk. `whole`: and whatever an earlier boot has left was copied again.
-    pub(super) fn clear(self, whole: bool) -> Result<()> {
+    /// All that this job wrote here is on the disk. `is_doubted`: whether a file is left that an earlier boot may have emptied.
+    pub(super) fn clear(self, is_doubted: impl FnOnce(&Folder) -> bool) -> Result<()> {
         let Self { folder, file } = self;
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             // Somebody else still writes here, and clears it in the end.
             return Ok(());
         }
-        let boot = this_boot();
-        let left: Vec<Line> =
-            read(&file).into_iter().filter(|line| !whole && Some(&line.boot) != boot.as_ref()).collect();
         let failed = |e| file::io("mark", folder.path(), e);
-        if left.is_empty() {
+        let told = text(&file);
+        if earlier(&lines(&told)).is_empty() || !is_doubted(&folder) {
             return folder.remove(MARK).map_err(|e| failed(os(e)));
         }
-        let text: String = left.iter().map(|line| format!("{} {}\n", line.boot, line.since_ns)).collect();
-        file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes())).map_err(failed)
+        // Where another machine has written behind it, it stays, and casts more doubt than need be.
+        let last = told.trim_end().rfind('\n').map_or(0, |end| end + 1);
+        let ours = lines(&told[last..]).first().is_some_and(|line| Some(&*line.boot) == this_boot());
+        if ours { file.set_len(last as u64).map_err(failed) } else { Ok(()) }
     }
+}
+
+/// Notes in the marks in this folder and above it that what earlier boots wrote was written before now. Where that fails, what
+/// is written later is doubted as well.
+pub(super) fn end_earlier(folder: &Folder) {
+    folder.above().for_each(|folder| end_here(&folder));
+}
+
+fn end_here(folder: &Folder) {
+    let Ok(file) = folder.open(MARK, OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW) else { return };
+    // On a file system of several machines, that of another may be writing.
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return;
+    }
+    let told = text(&file);
+    let Ok(now) = moment(&file) else { return };
+    let open = earlier(&lines(&told)).into_iter().filter(|line| line.until_ns.is_none());
+    let ends: String = open.map(|line| format!("{} {} {now}\n", line.boot, line.since_ns)).collect();
+    if !ends.is_empty() {
+        let _ = add(&file, &told, &ends).and_then(|()| file.sync_all());
+    }
+}
+
+/// Adds lines to what a mark says, which may have been cut off by a power failure.
+fn add(mut file: &File, told: &str, lines: &str) -> std::io::Result<()> {
+    let cut = !told.is_empty() && !told.ends_with('\n');
+    file.write_all(format!("{}{lines}", if cut { "\n" } else { "" }).as_bytes())
+}
+
+/// Now, by the clock of the file system, in nanoseconds since 1970.
+fn moment(file: &File) -> std::io::Result<i128> {
+    file.set_modified(SystemTime::now())?;
+    let found = file.metadata()?;
+    Ok(i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec()))
 }
 
 /// The file of the mark, with a lock that others who write here share.
@@ -106,9 +130,15 @@ pub(super) fn is_held(folder: &Folder) -> bool {
     file.is_ok_and(|file| rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
+/// Whether the mark tells of an earlier boot.
+pub(super) fn is_of_earlier(folder: &Folder) -> bool {
+    let file = folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW);
+    file.is_ok_and(|file| !earlier(&lines(&text(&file))).is_empty())
+}
+
 /// Removes a mark that nobody holds and that casts no doubt: what this boot has written is brought to the disk first. False
-/// where it stays.
-pub(super) fn remove(folder: &Folder) -> Result<bool> {
+/// where it stays. `is_doubted` as for [`Mark::clear`].
+pub(super) fn remove(folder: &Folder, is_doubted: impl FnOnce(&Folder) -> bool) -> Result<bool> {
     let failed = |e| file::io("clean", &folder.path_of(MARK), os(e));
     let file = match folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW) {
         Ok(file) if is_marked(folder) => file,
@@ -116,7 +146,7 @@ pub(super) fn remove(folder: &Folder) -> Result<bool> {
         Err(error) => return Err(failed(error)),
     };
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-        || doubted_since(folder).is_some()
+        || (!earlier(&lines(&text(&file))).is_empty() && is_doubted(folder))
     {
         return Ok(false);
     }
@@ -132,80 +162,61 @@ pub(super) fn remove(folder: &Folder) -> Result<bool> {
 pub(super) fn in_doubt(folder: &Folder) -> Error {
     let cause = "the machine restarted while files were written here, so files may have lost their contents";
     Error::new(ErrorKind::Io, "clean", folder.path_of(MARK).display().to_string(), cause)
-        .hint("run the copy to this folder again: it checks them, and removes this file")
-}
-
-/// Since when files below this folder may have lost what was written to them: in nanoseconds since 1970, by the time of
-/// their last change. `None` where all is well.
-pub(super) fn doubted_since(folder: &Folder) -> Option<i128> {
-    let file = folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW).ok()?;
-    if !rustix::fs::fstat(&file).is_ok_and(|found| file::is_regular(&found)) {
-        return None;
-    }
-    let boot = this_boot()?;
-    let others = read(&file).into_iter().filter(|line| line.boot != boot);
-    others.map(|line| line.since_ns - SLACK_NS).min()
-}
-
-fn read(mut file: &File) -> Vec<Line> {
-    let mut text = String::new();
-    // One that cannot be read tells of nothing.
-    let _ = std::io::Seek::rewind(&mut file).and_then(|()| file.take(LARGEST).read_to_string(&mut text));
-    let line = |line: &str| {
-        let (boot, since) = line.split_once(' ')?;
-        Some(Line { boot: boot.to_owned(), since_ns: since.parse().ok()? })
-    };
-    text.lines().filter_map(line).collect()
-}
-
-/// The name that the system gives to the time since it was started.
-fn this_boot() -> Option<String> {
-    static BOOT: OnceLock<Option<String>> = OnceLock::new();
-    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    BOOT.get_or_init(|| read().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())).clone()
+        .hint("run the copy to this folder again, which ends this; or check files that others wrote, and remove this one")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::local::doubt::Line;
     use crate::store::local::tree::{Follow, Tree};
 
+    fn folder(dir: &tempfile::TempDir) -> Arc<Folder> {
+        Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap()
+    }
+
     #[test]
-    fn a_mark_of_another_boot_casts_doubt_and_one_of_this_does_not() {
+    fn a_mark_goes_with_the_last_who_writes_and_no_file_in_doubt() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
-        assert_eq!(doubted_since(&folder), None);
+        let (folder, path) = (folder(&dir), dir.path().join(MARK));
+        let told = || std::fs::read_to_string(&path).unwrap();
         let (one, other) = (Mark::set(&folder).unwrap().unwrap(), Mark::set(&folder).unwrap().unwrap());
-        assert_eq!(doubted_since(&folder), None);
-        one.clear(true).unwrap();
-        let path = dir.path().join(MARK);
-        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1, "the other is not done");
-        other.clear(true).unwrap();
+        one.clear(|_| false).unwrap();
+        assert_eq!(told().lines().count(), 1, "the other is not done");
+        other.clear(|_| panic!("nothing tells of another boot")).unwrap();
         assert!(!path.exists());
 
-        std::fs::write(&path, "another-boot 100000000000\nand-one-more 99000000000\n").unwrap();
-        assert_eq!(doubted_since(&folder), Some(39_000_000_000));
-        // A copy of a part of it leaves the doubt about the rest.
-        Mark::set(&folder).unwrap().unwrap().clear(false).unwrap();
-        assert_eq!(doubted_since(&folder), Some(39_000_000_000));
-        assert!(!remove(&folder).unwrap(), "a cleaning makes nothing right");
-        Mark::set(&folder).unwrap().unwrap().clear(true).unwrap();
-        assert_eq!(doubted_since(&folder), None);
+        // The second line was cut off by a power failure.
+        std::fs::write(&path, "another-boot 100\nand-one-mo").unwrap();
+        end_earlier(&folder);
+        let mark = Mark::set(&folder).unwrap().unwrap();
+        let (line, until) = (lines(&told()), |line: &Line| line.until_ns);
+        assert_eq!((line[0].since_ns, until(&line[0]).is_some(), until(&line[1])), (100, true, None));
+        mark.clear(|_| true).unwrap();
+        let ended = told();
+        assert_eq!(lines(&ended), line[..1], "a copy of a part leaves the doubt about the rest");
+        // What is written now is not taken for what that boot wrote, by whomever.
+        end_earlier(&folder);
+        Mark::set(&folder).unwrap().unwrap().clear(|_| true).unwrap();
+        assert_eq!(told(), ended);
+        assert!(!remove(&folder, |_| true).unwrap(), "a cleaning makes nothing right");
+        assert!(remove(&folder, |_| false).unwrap() && !path.exists());
     }
 
     #[test]
     fn a_cleaning_removes_a_mark_of_this_boot_that_nobody_holds() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Tree::new(dir.path(), Follow::Nothing).folder("", false).unwrap();
-        assert!(!is_marked(&folder) && !remove(&folder).unwrap());
+        let folder = folder(&dir);
+        let clean = || remove(&folder, |_| true).unwrap();
+        assert!(!is_marked(&folder) && !clean());
         let held = Mark::set(&folder).unwrap().unwrap();
-        assert!(!remove(&folder).unwrap() && is_marked(&folder), "somebody writes here");
+        assert!(!clean() && is_marked(&folder), "somebody writes here");
         assert!(is_held(&folder));
         // As after a kill.
         drop(held);
         assert!(!is_held(&folder));
-        assert!(remove(&folder).unwrap() && !is_marked(&folder));
+        assert!(clean() && !is_marked(&folder));
         std::os::unix::fs::symlink("elsewhere", dir.path().join(MARK)).unwrap();
-        assert!(!remove(&folder).unwrap() && !is_marked(&folder), "no mark");
+        assert!(!clean() && !is_marked(&folder), "no mark");
     }
 }

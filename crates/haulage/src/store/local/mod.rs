@@ -4,6 +4,7 @@
 //! folder, preallocated, in parallel, and renamed when verified. A file's ETag is made of its change time, size and
 //! inode, compared before and after every read, so that a file that changes under the mover is noticed.
 
+mod doubt;
 mod file;
 mod finish;
 mod flush;
@@ -30,7 +31,6 @@ use async_trait::async_trait;
 use self::file::Reader;
 use self::flush::Written;
 pub(crate) use self::leftover::{is_witness, witness_name};
-use self::mark::doubted_since;
 use self::medium::Medium;
 use self::partial::PartialFile;
 use self::queue::WriteQueue;
@@ -130,19 +130,18 @@ impl LocalStore {
             other => other,
         }?;
         if place.folder.is_first_written(self.written.phase()) {
-            let (folder, single) = self.destination_of(key);
-            let marked =
-                self.written.note(&place.folder, single, || self.medium().marked(&self.tree, folder))?;
+            let root = || self.medium().marked(&self.tree, self.destination_of(key));
+            let marked = self.written.note(&place.folder, root)?;
             place.folder.set_marked(marked);
         }
         Ok(place)
     }
 
     /// The folder that the user copies to, as the next run will call it: `cp az://c/tree/ back` makes the folder `back`, and
-    /// finds it there when it is run again. And whether this is the folder of a single file that was named, in which others may be.
-    fn destination_of(&self, key: &str) -> (&str, bool) {
+    /// finds it there when it is run again.
+    fn destination_of(&self, key: &str) -> &str {
         let below = key.strip_prefix(&*self.named).is_some_and(|rest| rest.starts_with('/'));
-        if below { (&self.named, false) } else { ("", !self.named.is_empty()) }
+        if below { &self.named } else { "" }
     }
 }
 
@@ -432,8 +431,7 @@ impl LocalStore {
     fn look(&self, key: &str) -> Result<ObjectMeta> {
         let followed = self.tree.follows(key);
         let place = self.source(key)?;
-        let doubted = doubted_since(&*self.tree.folder("", false)?);
-        file::head(&place, key.to_owned(), followed, doubted)
+        file::head(&place, key.to_owned(), followed)
     }
 
     /// Refuses a file that is no longer this version. Blocks.
@@ -444,7 +442,7 @@ impl LocalStore {
     /// Removes a file. Blocks.
     fn remove(&self, key: &str) -> Result<()> {
         let place = self.source(key)?;
-        file::head(&place, key.to_owned(), false, None)?;
+        file::head(&place, key.to_owned(), false)?;
         place.folder.remove(&place.name).map_err(|e| file::io("delete", &place.path(), e.into()))
     }
 

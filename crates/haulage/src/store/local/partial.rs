@@ -17,6 +17,7 @@ use super::mark;
 use super::medium::Medium;
 use super::ranges::{RANGE_MIN, RangeList};
 use super::tree::{Folder, Place, may_be_replaced, os};
+use super::walk::is_any_doubted;
 use crate::checksum::{Crc64, Crc64Stream, Md5, Md5Stream};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::{Attributes, BlockRange, Kept, Leftover, Precondition, PutResult};
@@ -305,7 +306,7 @@ pub(super) fn state(place: &Place) -> Leftover {
 /// Removes a leftover and its list; false where somebody writes it, or it is none.
 pub(super) fn remove(place: &Place) -> Result<bool> {
     if place.name == MARK {
-        return mark::remove(&place.folder);
+        return mark::remove(&place.folder, is_any_doubted);
     }
     if is_witness(&place.name) {
         let removed = place.folder.remove(&place.name);

@@ -22,13 +22,9 @@ impl Shared {
 
     /// Takes over the mark that a killed run has left in this folder. Blocks.
     pub(in crate::store) fn adopt_mark(&self, folder: &Path) -> Result<()> {
-        // Beside a single file others may lie, of which this job knows nothing.
-        let (folder, single) = match folder.parent() {
-            Some(parent) if !folder.is_dir() => (parent, true),
-            _ => (folder, false),
-        };
+        let folder = folder.parent().filter(|_| !folder.is_dir()).unwrap_or(folder);
         match Tree::new(folder, Follow::Nothing).folder("", false) {
-            Ok(folder) => self.written.adopt(&folder, single),
+            Ok(folder) => self.written.adopt(&folder),
             // What is not there has no mark.
             Err(_) => Ok(()),
         }
@@ -44,8 +40,8 @@ impl Shared {
         self.written.sync()
     }
 
-    /// Waits until all that was written is on the disk. Blocks. `whole`: each folder is now as it should be.
-    pub(in crate::store) fn flush(&self, whole: bool) -> Result<()> {
-        self.written.flush(whole)
+    /// Waits until all that was written is on the disk. Blocks.
+    pub(in crate::store) fn flush(&self) -> Result<()> {
+        self.written.flush()
     }
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::doubt::Doubt;
 use super::file;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -107,6 +108,7 @@ pub(super) struct Folder {
     fd: OwnedFd,
     /// For messages only.
     path: PathBuf,
+    doubt: Doubt,
     /// In which phase of flushing it was written to last; 0 for never.
     written: AtomicU32,
     /// Nothing tells after a power failure that files in it were not flushed: each of them is, before it has its name.
@@ -244,7 +246,9 @@ impl Tree {
             other => other,
         };
         let fd = fd.map_err(|e| file::io("open", path, e.into()))?;
-        Ok(Folder::new(fd, self.root.to_path_buf()))
+        let folder = Folder::new(fd, self.root.to_path_buf(), Doubt::default());
+        let doubt = folder.above().fold(Doubt::default(), |doubt, folder| doubt.and_of(folder.fd()));
+        Ok(Folder { doubt, ..folder })
     }
 
     fn open_below(&self, parent: &Folder, name: &str, make: Make<'_>) -> Result<Folder> {
@@ -263,7 +267,10 @@ impl Tree {
             other => other,
         };
         match fd {
-            Ok(fd) => Ok(Folder::new(fd, path)),
+            Ok(fd) => {
+                let doubt = parent.doubt.and_of(fd.as_fd());
+                Ok(Folder::new(fd, path, doubt))
+            }
             Err(Errno::NOTDIR | Errno::LOOP) => Err(match parent.kind(name) {
                 Some(FileType::Symlink) => link_in_the_way(&path),
                 _ if !makes => file::io("open", &path, Errno::NOTDIR.into())
@@ -280,8 +287,32 @@ impl Tree {
 }
 
 impl Folder {
-    fn new(fd: OwnedFd, path: PathBuf) -> Self {
-        Self { fd, path, written: AtomicU32::new(0), unmarked: AtomicBool::new(false) }
+    fn new(fd: OwnedFd, path: PathBuf, doubt: Doubt) -> Self {
+        Self { fd, path, doubt, written: AtomicU32::new(0), unmarked: AtomicBool::new(false) }
+    }
+
+    /// This folder and those that it lies in, as far as they can be opened.
+    pub(super) fn above(&self) -> impl Iterator<Item = Self> {
+        let inode = move |fd: &OwnedFd| rustix::fs::fstat(fd).ok().map(|found| (found.st_dev, found.st_ino));
+        let open = move |fd: BorrowedFd<'_>, name| {
+            let fd = retry_on_intr(|| rustix::fs::openat(fd, name, SEARCH, Mode::empty())).ok()?;
+            Some((inode(&fd)?, fd))
+        };
+        let first = open(self.fd(), ".");
+        let folders = std::iter::successors(first, move |(here, fd)| {
+            open(fd.as_fd(), "..").filter(|(above, _)| above != here)
+        });
+        let mut path = self.path.clone();
+        folders.map(move |(_, fd)| {
+            let folder = Self::new(fd, path.clone(), Doubt::default());
+            path.push("..");
+            folder
+        })
+    }
+
+    /// Which files in it a power failure may have emptied.
+    pub(super) fn doubt(&self) -> &Doubt {
+        &self.doubt
     }
 
     /// True the first time that it is asked in a phase.

@@ -12,8 +12,8 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::leftover::{MARK, is_leftover, is_list, partial_of};
-use super::mark::{doubted_since, in_doubt, is_held};
-use super::tree::{Folder, Tree, os};
+use super::mark::{in_doubt, is_held, is_of_earlier};
+use super::tree::{Folder, Follow, Tree, os};
 use super::{blocking, file, not_utf8};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{ListPage, ListRequest, Lister, Trace};
@@ -29,7 +29,7 @@ pub(super) struct Walker {
 
 impl Walker {
     pub(super) fn new(tree: Tree, request: ListRequest) -> Self {
-        Self { walk: Some(Walk { tree, request, levels: Vec::new(), started: false, doubted: None }) }
+        Self { walk: Some(Walk { tree, request, levels: Vec::new(), started: false }) }
     }
 }
 
@@ -49,14 +49,28 @@ impl Lister for Walker {
     }
 }
 
+/// Whether any file below this folder may have lost what was written to it, or it cannot be told. Blocks.
+pub(super) fn is_any_doubted(folder: &Folder) -> bool {
+    let tree = Tree::new(folder.path(), Follow::Nothing);
+    let mut walk = Walk { tree, request: ListRequest::default(), levels: Vec::new(), started: false };
+    loop {
+        let Ok(page) = walk.page() else { return true };
+        let unknown = page.problems.iter().any(|error| error.kind() != ErrorKind::Unsupported);
+        if unknown || page.objects.iter().any(|object| object.source_modified_ns.is_none()) {
+            return true;
+        }
+        if page.is_empty() {
+            return false;
+        }
+    }
+}
+
 struct Walk {
     tree: Tree,
     request: ListRequest,
     /// The folders on the way down.
     levels: Vec<Level>,
     started: bool,
-    /// Since when files may have lost their contents.
-    doubted: Option<i128>,
 }
 
 struct Level {
@@ -86,7 +100,6 @@ impl Walk {
         let mut page = ListPage::default();
         if !self.started {
             let level = self.read_level(String::new(), &mut page.problems)?;
-            self.doubted = doubted_since(&level.folder);
             self.levels.push(level);
             self.started = true;
         }
@@ -161,10 +174,14 @@ impl Walk {
         match entry.folder() {
             // Who writes here removes it.
             None if below && entry.name == MARK && is_held(&level.folder) => {}
-            None if below && entry.name == MARK && doubted_since(&level.folder).is_some() => {
+            None if below
+                && entry.name == MARK
+                && is_of_earlier(&level.folder)
+                && is_any_doubted(&level.folder) =>
+            {
                 page.problems.push(in_doubt(&level.folder));
             }
-            None if below => visit_file(&self.tree, &level.folder, key, &entry.name, self.doubted, page),
+            None if below => visit_file(&self.tree, &level.folder, key, &entry.name, page),
             Some(_) if self.request.hierarchical && below && key != *prefix => page.prefixes.push(key),
             Some(_) if below || prefix.starts_with(&key) => {
                 let key = key.trim_end_matches('/').to_owned();
@@ -178,19 +195,12 @@ impl Walk {
     }
 }
 
-fn visit_file(
-    tree: &Tree,
-    folder: &Folder,
-    key: String,
-    name: &str,
-    doubted: Option<i128>,
-    page: &mut ListPage,
-) {
+fn visit_file(tree: &Tree, folder: &Folder, key: String, name: &str, page: &mut ListPage) {
     let path = || folder.path_of(name);
     let follows = tree.follows_all();
     match if follows { folder.stat_followed(name) } else { folder.stat(name) } {
         Ok(found) if file::is_regular(&found) => {
-            page.objects.push(file::trusted(file::meta(key, &found), &found, doubted));
+            page.objects.push(file::trusted(file::meta(key, &found), &found, folder));
         }
         Ok(found) if is_link(&found) => {
             page.problems.push(not_followed(&path(), "symbolic links are not followed"));
@@ -222,7 +232,6 @@ fn not_followed(path: &Path, cause: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::local::tree::Follow;
 
     async fn keys(root: &Path, request: ListRequest) -> (Vec<String>, Vec<String>, usize) {
         walk(Walker::new(Tree::new(root, Follow::Nothing), request)).await
