@@ -25,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Told;
 use crate::gate::Gate;
 use crate::options::{host_name, random_name};
+use crate::stage::record::{Attempts, Sink};
 use crate::store::{Address, StoreOpener, StoreOptions};
 
 /// Events that may wait to be written to the outbox.
@@ -32,6 +33,9 @@ const EVENTS: usize = 4096;
 
 /// Events that are written at once.
 const TOGETHER: usize = 1024;
+
+/// Which attempts have a line.
+const KEPT: Attempts = Attempts::Failed;
 
 /// Whose log it is, and where it goes.
 #[derive(Clone, Debug, Default)]
@@ -231,22 +235,30 @@ impl EventLog {
         }
     }
 
-    /// Where a job tells what happens; of attempts only those that failed. The task ends when the last sender is gone.
-    pub(crate) fn listen(self: &Arc<Self>) -> (mpsc::Sender<Told>, JoinHandle<()>) {
-        let (sender, mut told) = mpsc::channel::<Told>(EVENTS);
+    /// Keeps what a job tells, of attempts only those that failed, and passes it on to `sinks` when it is kept: what they have heard
+    /// is in the log, also after a kill. The task ends when the sink that is returned is gone.
+    pub(crate) fn listen(self: &Arc<Self>, mut sinks: Vec<Sink>) -> (Sink, JoinHandle<()>) {
+        let (to, mut told) = mpsc::channel::<Told>(EVENTS);
         let log = Arc::clone(self);
+        let attempts = sinks.iter().map(|sink| sink.attempts).fold(KEPT, Attempts::max);
         // A disk that stands still holds up this thread, and the job only when very much waits: outcomes are never dropped.
         let task = tokio::task::spawn_blocking(move || {
             let mut events = Vec::with_capacity(TOGETHER);
             while told.blocking_recv_many(&mut events, TOGETHER) > 0 {
                 let mut lines = log.shared.lines.lock().unwrap_or_else(PoisonError::into_inner);
-                for told in events.drain(..) {
+                for told in events.iter().filter(|told| KEPT.want(&told.event)) {
                     lines.event(&told.event);
                 }
                 log.shared.keep(&mut lines);
+                drop(lines);
+                for told in events.drain(..) {
+                    sinks.retain(|sink| {
+                        !sink.attempts.want(&told.event) || sink.to.blocking_send(told.clone()).is_ok()
+                    });
+                }
             }
         });
-        (sender, task)
+        (Sink { to, attempts }, task)
     }
 }
 
@@ -276,4 +288,27 @@ pub fn outbox_folder() -> PathBuf {
     let base = base_folder("XDG_STATE_HOME", ".local/state");
     let ours = || std::env::temp_dir().join(format!("haulage-{}", rustix::process::geteuid().as_raw()));
     base.map_or_else(ours, |base| base.join("haulage")).join("log").join(send::safe(&host_name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, Progress};
+
+    #[tokio::test]
+    async fn what_others_hear_is_kept_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = dir.path().join("log").display().to_string();
+        let options = LogOptions { url, outbox: Some(dir.path().join("outbox")), ..LogOptions::default() };
+        let log = Arc::new(EventLog::open(&options, &StoreOptions::default()).unwrap());
+        let (to, mut heard) = mpsc::channel(1);
+        let (sink, task) = log.listen(vec![Sink { to, attempts: Attempts::None }]);
+        let event = Arc::new(Event::Progress(Progress::default()));
+        sink.to.send(Told { job: "job".into(), node: "node".into(), event }).await.unwrap();
+        heard.recv().await.unwrap();
+        assert!(*log.shared.written.borrow() > 0);
+        drop(sink);
+        task.await.unwrap();
+        assert!(heard.recv().await.is_none());
+    }
 }

@@ -69,9 +69,8 @@ impl Job {
         let (sender, events) = self.listen.then(|| mpsc::channel(EVENTS)).unzip();
         let progress = Arc::new(Mutex::new(Progress::default()));
         self.sinks.extend(sender.map(|to| Sink { to, attempts: Attempts::All }));
-        let (to_log, logged) = Logged::open(&mut self.options, false)?.unzip();
-        self.sinks.extend(to_log);
-        let sinks = Sinks::of(&self.options.job, &self.options.node, self.sinks);
+        let (sinks, logged) = Logged::open(&mut self.options, false, self.sinks)?;
+        let sinks = Sinks::of(&self.options.job, &self.options.node, sinks);
         let limit = self.options.max_duration;
         let flow = Flow::new(self.work, self.options, sinks, cancelled, Arc::clone(&progress))?;
         let (cap, gate) = (flow.cap(), flow.gate());

@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::event::Summary;
 use crate::eventlog::{EventLog, LogOptions};
 use crate::options::{CopyOptions, random_name};
-use crate::stage::record::{Attempts, Sink};
+use crate::stage::record::Sink;
 
 /// How long the end of a job may wait for its log, ...
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,12 +26,17 @@ pub(super) struct Logged {
 }
 
 impl Logged {
-    /// Opens the log that the options name, if they do, and gives the job a name that both share.
+    /// Opens the log that the options name, if they do, and gives the job a name that both share. Returns who hears of the job:
+    /// `sinks`, or the log, which passes on to them what it has kept.
     ///
     /// # Errors
     /// As for [`EventLog::open`].
-    pub(super) fn open(options: &mut CopyOptions, coordinator: bool) -> Result<Option<(Sink, Self)>> {
-        let Some(url) = options.log.clone() else { return Ok(None) };
+    pub(super) fn open(
+        options: &mut CopyOptions,
+        coordinator: bool,
+        sinks: Vec<Sink>,
+    ) -> Result<(Vec<Sink>, Option<Self>)> {
+        let Some(url) = options.log.clone() else { return Ok((sinks, None)) };
         let patience = if options.job.is_empty() { PATIENCE } else { SOON };
         if options.job.is_empty() {
             options.job = random_name(16);
@@ -39,8 +44,8 @@ impl Logged {
         let (job, node) = (options.job.clone(), options.node.clone());
         let whose = LogOptions { url, job, node, coordinator, outbox: None };
         let log = Arc::new(EventLog::open(&whose, &options.store)?);
-        let (to, told) = log.listen();
-        Ok(Some((Sink { to, attempts: Attempts::Failed }, Self { log, told, patience })))
+        let (sink, told) = log.listen(sinks);
+        Ok((vec![sink], Some(Self { log, told, patience })))
     }
 
     /// The log, for what is no event of the engine.

@@ -64,8 +64,8 @@ impl Coordinator {
         let (cancel, cancelled) = watch::channel(false);
         let (sender, events) = listen.then(|| mpsc::channel(EVENTS)).unzip();
         let listener = sender.map(|to| Sink { to, attempts: Attempts::None });
-        let (to_log, logged) = Logged::open(&mut options, true)?.unzip();
-        let sinks = Sinks::of(&options.job, &options.node, listener.into_iter().chain(to_log).collect());
+        let (sinks, logged) = Logged::open(&mut options, true, listener.into_iter().collect())?;
+        let sinks = Sinks::of(&options.job, &options.node, sinks);
         let job = Arc::clone(&sinks.job);
         let spec = Spec::new(&work, &options, clock.began_unix_ns())?;
         let scratch = options.record.is_some().then(tempfile::tempdir).transpose();

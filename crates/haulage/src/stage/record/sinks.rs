@@ -30,10 +30,11 @@ pub(crate) enum Attempts {
     All,
 }
 
-impl Sink {
-    fn wants(&self, event: &Event) -> bool {
+impl Attempts {
+    /// Whether somebody who wants these wants to hear of this.
+    pub(crate) fn want(self, event: &Event) -> bool {
         match event {
-            Event::Attempt(attempt) => self.attempts >= wanted_by(attempt.failed()),
+            Event::Attempt(attempt) => self >= wanted_by(attempt.failed()),
             _ => true,
         }
     }
@@ -68,13 +69,13 @@ impl Sinks {
 
     /// Tells all of them; waits where one is slow, because outcomes are never dropped. Those that are gone are forgotten.
     pub(super) async fn tell(&mut self, event: Event) {
-        if !self.all.iter().any(|sink| sink.wants(&event)) {
+        if !self.all.iter().any(|sink| sink.attempts.want(&event)) {
             return;
         }
         let told = self.told(event);
         let mut gone = Vec::new();
         for (number, sink) in self.all.iter().enumerate() {
-            if sink.wants(&told.event) && sink.to.send(told.clone()).await.is_err() {
+            if sink.attempts.want(&told.event) && sink.to.send(told.clone()).await.is_err() {
                 gone.push(number);
             }
         }
