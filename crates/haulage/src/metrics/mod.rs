@@ -5,7 +5,7 @@
 
 mod text;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -110,11 +110,16 @@ async fn answer(mut stream: TcpStream, labels: &Labels, look: &Mutex<Look>) -> s
             return Ok(());
         }
     }
+    let here = stream.local_addr()?.ip().is_loopback();
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
     let (status, body) = match (method, path) {
+        // A page from elsewhere whose name was made to point at this machine.
+        _ if here && !is_asked_here(&head) => {
+            ("421 Misdirected Request", "ask under the address of --metrics\n".to_owned())
+        }
         (b"GET" | b"HEAD", b"/metrics") => {
             let look = look.lock().unwrap_or_else(PoisonError::into_inner).clone();
             ("200 OK", written(labels, &look))
@@ -130,6 +135,18 @@ async fn answer(mut stream: TcpStream, labels: &Labels, look: &Mutex<Look>) -> s
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await
+}
+
+/// Whether a request names this machine by an address of its own or as `localhost`, in the one header that says so.
+fn is_asked_here(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let named = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let mut hosts = named.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.trim());
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let name =
+        host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address.map_or_else(|_| name.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -151,14 +168,25 @@ mod tests {
         let metrics = Metrics::serve(free, labels.clone()).unwrap();
         assert!(Metrics::serve(free, labels).unwrap_err().hint_text().is_some());
         metrics.show(Look { requests: 7, ..Look::default() });
-        let answer = ask(free, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        let answer = ask(free, "GET /metrics HTTP/1.1\r\nHost: localhost:1\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(
             answer.contains("haulage_requests_total{job=\"j\",node=\"n\",direction=\"up\"} 7\n"),
             "{answer}"
         );
-        assert!(ask(free, "GET / HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 404"));
-        assert!(ask(free, "POST /metrics HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 405"));
+        assert!(ask(free, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.starts_with("HTTP/1.1 404"));
+        assert!(
+            ask(free, "POST /metrics HTTP/1.1\r\nhost:[::1]:9\r\n\r\n").await.starts_with("HTTP/1.1 405")
+        );
+        for host in [
+            "Host: evil.example\r\n",
+            "",
+            "Host: localhost\r\nHost: evil.example\r\n",
+            "Host: 10.0.0.1:80\r\n",
+        ] {
+            let answer = ask(free, &format!("GET /metrics HTTP/1.1\r\n{host}\r\n")).await;
+            assert!(answer.starts_with("HTTP/1.1 421"), "{host}");
+        }
         drop(metrics);
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(TcpStream::connect(free).await.is_err());
