@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -272,17 +273,20 @@ def test_a_token_that_nobody_could_show_opens_nothing(
     sentence(said)
 
 
+@pytest.mark.parametrize("given", [None, "auto", "none", "a+b&c%20/d=="])
 def test_the_address_of_the_page_holds_the_whole_token(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    given: str | None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    """One is made up if nobody says otherwise: others may use this machine, too."""
     monkeypatch.setattr(Server, "run", lambda server: server._socket.close())
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    assert (
-        main(["serve", str(tmp_path / "a.parquet"), "--listen", "127.0.0.1:0", "--token", "a+b&c%20/d=="])
-        == 0
-    )
-    (found,) = parse_qs(urlsplit(capfd.readouterr().err.strip()).fragment)["token"]
-    assert found == "a+b&c%20/d=="
+    words = ["serve", str(tmp_path / "a.parquet"), "--listen", "127.0.0.1:0", "--json"]
+    assert main([*words, *([] if given is None else ["--token", given])]) == 0
+    shown = json.loads(capfd.readouterr().out)["token"]
+    assert main([*words[:-1], "--token", shown or "none"]) == 0
+    found = parse_qs(urlsplit(capfd.readouterr().err.strip()).fragment).get("token")
+    assert found == (None if given == "none" else [shown])
+    assert len(shown or "") == {None: 22, "auto": 22, "none": 0}.get(given, 12)
 
 
 @pytest.mark.parametrize("token", ["", "  "])

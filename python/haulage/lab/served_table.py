@@ -102,7 +102,7 @@ def _fill(table: Endpoint, rows: Path) -> None:
 
 def _serve(table: Endpoint) -> tuple[subprocess.Popen[str], Endpoint]:
     # Without gzip: what is measured is the size of the forms.
-    options = ["--listen", "127.0.0.1:0", "--json", "--no-compress"]
+    options = ["--listen", "127.0.0.1:0", "--json", "--no-compress", "--token", "none"]
     process = children.start(
         [*haul(), "table", "serve", f"{TABLE}={table.base}", *options],
         stdout=subprocess.PIPE,

@@ -24,12 +24,12 @@ _EPILOG = """\b
 Examples:
   haul table serve az-table://Stations
   haul table serve stations.parquet az://climate/grid.parquet
-  haul table serve near=az://climate/a.parquet --listen 127.0.0.1:8080 --token auto
+  haul table serve near=az://climate/a.parquet --listen 127.0.0.1:8080 --token none
   haul table serve az-table://Stations --allow-origin https://maps.example.org
 
 \b
-  curl -H 'Accept: text/csv' 'http://127.0.0.1:8484/tables/Stations/rows?$filter=elevation%20gt%20300'
-  curl 'http://127.0.0.1:8484/tables/Stations/all?format=arrow' > stations.arrows
+  curl -H 'Accept: text/csv' 'http://127.0.0.1:8484/tables/Stations/rows?$filter=elevation%20gt%20300&token=TOKEN'
+  curl 'http://127.0.0.1:8484/tables/Stations/all?format=arrow&token=TOKEN' > stations.arrows
 
 \b
 Exit codes:
@@ -52,7 +52,7 @@ Exit codes:
     "--token",
     metavar="TOKEN",
     envvar="HAULAGE_TABLE_TOKEN",
-    help="Token that clients need to read rows; auto generates one. Default: none on this machine.",
+    help="Token that clients need to read rows; none: all may. Default on this machine: auto, a new one.",
 )
 @click.option(
     "--allow-origin",

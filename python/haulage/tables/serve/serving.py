@@ -51,8 +51,12 @@ def address(text: str) -> Address:
 def token_of(text: str | None, where: Address) -> str | None:
     """Return what must be shown; ``auto`` makes one up, ``none`` alone asks for nothing.
 
+    Where nothing is said, one is made up for this machine, which others may use as well.
+
     >>> token_of("sesame", Address("0.0.0.0", 0)), token_of("none", Address("0.0.0.0", 0))
     ('sesame', None)
+    >>> len(token_of(None, Address("127.0.0.1", 0)))
+    22
 
     Raises:
         UsageError: None is asked for, though others than this machine can ask; or no client could show it.
@@ -60,13 +64,13 @@ def token_of(text: str | None, where: Address) -> str | None:
     if text is None and not where.is_here:
         hint = "add --token auto, or --token none if all may read these tables"
         raise UsageError("listen", where.host, "other machines could read the tables", hint)
-    if text is None or text == "none":
+    if text == "none":
         return None
     # An empty one is that of a variable that is not set: it must not open what was to be closed.
-    if not _TOKEN.fullmatch(text):
+    if text is not None and not _TOKEN.fullmatch(text):
         hint = "write letters, digits and signs without spaces, or --token auto"
         raise UsageError("listen", where.host, "the token is empty, or not visible ASCII characters", hint)
-    return secrets.token_urlsafe(16) if text == "auto" else text
+    return secrets.token_urlsafe(16) if text in (None, "auto") else text
 
 
 class Server(Serving):
