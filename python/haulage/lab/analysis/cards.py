@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis import statistics as st
@@ -61,13 +62,12 @@ def ceiling(results: Results) -> Iterator[Finding]:
         like = part.groupby(["treatment", "size_bytes"], dropna=False)["efficiency_share"].median()
         treatment, size = like.idxmax()
         same = part["size_bytes"].isna() if pd.isna(size) else part["size_bytes"] == size
-        found = st.median_interval(
-            part[(part["treatment"] == treatment) & same]["efficiency_share"].to_numpy(float)
-        )
+        like_it = part[(part["treatment"] == treatment) & same]
+        shares = like_it["efficiency_share"].to_numpy(float)
+        found = st.of_the_best(st.median_interval(shares), np.log(shares), len(like))
         if found.value is None:
             continue
         of = "" if pd.isna(size) else f", {round_size(float(size))},"
-        like_it = part[(part["treatment"] == treatment) & same]
         top = float(part["ceiling_bits_per_second"].median())
         # Of the cells and of the ceiling: both are uncertain, and neither knows of the other.
         low, high = _widened(found, like_it)

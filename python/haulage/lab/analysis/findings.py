@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from haulage.lab.analysis import (
@@ -85,10 +86,12 @@ def _of_the_most(results: Results, row: pd.Series, asked: int) -> list[float | N
     for name in ("direction", "node", "size_bytes", "files", "treatment"):
         missing = pd.isna(row[name])
         same &= pairs[name].isna() if missing else pairs[name] == row[name]
-    found = st.largest_of(pairs.loc[same, "log_ratio"].to_numpy(dtype=float), asked) if len(pairs) else None
-    if found is None or found.low is None or found.high is None:
-        return [None, None, st.LEVEL]
-    return [math.exp(found.low), math.exp(found.high), found.level]
+    logs = pairs.loc[same, "log_ratio"].to_numpy(dtype=float) if len(pairs) else []
+    plain = st.Interval(
+        float(row["times_as_fast"]), number(row["low"]), number(row["high"]), len(logs), st.LEVEL, ""
+    )
+    found = st.of_the_best(plain, logs, asked)
+    return [found.low, found.high, found.level]
 
 
 def _missed(row: pd.Series) -> str:
@@ -222,7 +225,10 @@ def whole_or_pieces(results: Results) -> Iterator[Finding]:
             rates[method][rates[method].median().idxmax()] for method in ("whole-files", "ranges")
         )
         both = pd.concat([pieces, whole], axis=1, join="inner").to_numpy(dtype=float)
-        found = st.compare(both[:, 0], both[:, 1]).ratio
+        ratio = st.compare(both[:, 0], both[:, 1]).ratio
+        # Both are the best of their kind: any of the pairs could have been shown.
+        asked = math.prod(rates[method].shape[1] for method in ("whole-files", "ranges"))
+        found = st.of_the_best(ratio, np.log(both[:, 1] / both[:, 0]), asked)
         if found.value is None:
             continue
         bounds = bounded(found.low, found.high, as_times)
@@ -354,7 +360,8 @@ def carried(results: Results) -> Iterator[Finding]:
     for direction, part in rows[~rows["treatment"].str.contains("-again")].groupby("direction"):
         by_treatment = part.groupby("treatment")["rate_bits_per_second"]
         best = by_treatment.median().idxmax()
-        found = st.median_interval(by_treatment.get_group(best).to_numpy(dtype=float))
+        rates = by_treatment.get_group(best).to_numpy(dtype=float)
+        found = st.of_the_best(st.median_interval(rates), np.log(rates), len(by_treatment))
         if found.value is None:
             continue
         bounds = bounded(found.low, found.high, format_rate)

@@ -23,6 +23,7 @@ from haulage.lab.analysis.statistics.compare import (
     hodges_lehmann as hodges_lehmann,
     largest_of as largest_of,
     mann_whitney as mann_whitney,
+    of_the_best as of_the_best,
     permutation_test as permutation_test,
     unpaired_shift as unpaired_shift,
     verdict as verdict,

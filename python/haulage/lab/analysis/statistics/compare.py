@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -171,6 +171,28 @@ def largest_of(differences: ArrayLike, asked: int, level: float = LEVEL) -> Inte
     # Of the largest of several, chance favours one side: the whole error is spent there.
     reach = float(stats.t.isf((1 - level) / max(2, asked), n - 1)) * float(data.std(ddof=1)) / math.sqrt(n)
     return Interval(middle, middle - reach, middle + reach, n, level, method)
+
+
+def of_the_best(found: Interval, logs: ArrayLike, asked: int) -> Interval:
+    """Return the interval of a rate or ratio that was chosen because it is the best of ``asked``.
+
+    Args:
+        found: What is said of it as if it were the only one.
+        logs: The logarithms of what it was found from.
+        asked: How many were compared; a single one keeps its interval.
+
+    >>> one = Interval(2.0, 1.9, 2.1, 6, 0.97, "median")
+    >>> logs = np.log([1.9, 1.95, 2.0, 2.0, 2.05, 2.1])
+    >>> [round(of_the_best(one, logs, asked).low, 2) for asked in (1, 10, 100)]
+    [1.9, 1.89, 1.81]
+    """
+    if asked < 2 or found.value is None:
+        return found
+    best = largest_of(logs, asked)
+    if best.low is None or best.high is None:
+        return replace(found, low=None, high=None, method=best.method, note=best.note)
+    low, high = min(math.exp(best.low), found.value), max(math.exp(best.high), found.value)
+    return replace(found, low=low, high=high, level=best.level, method=best.method)
 
 
 def _thin(data: Floats) -> Floats:
