@@ -127,6 +127,13 @@ def test_connections_and_blocks_tell_four_causes_apart(connections: float, block
     assert found.status == ("undetermined" if cause == "undetermined" else "confirmed")
 
 
+def test_experiments_without_the_cap_say_nothing_of_it() -> None:
+    """They run at another rate, which is no other path."""
+    for effects in (gains(), replace(gains(connections=2.0), base_bits_per_second=1e9)):
+        found = decide(SEEN["pacing"], effects)
+        assert (found.cause, found.status) == ("pacing", "seen")
+
+
 def test_two_causes_get_their_shares_and_not_one_name() -> None:
     # 57 % of a request is bound by its connection, 43 % is latency: four times the block gives 1.476 times.
     found = decide(evidence(MOVING), gains(connections=2.0, blocks=1.476))

@@ -60,8 +60,8 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
     """
     found = (
         _refusals(evidence, effects, scores)
+        or _paced(seen)
         or _another_path(evidence, effects)
-        or _cap(effects)
         or _checksum(effects)
         or _disk(effects)
         or _commit(evidence, effects, scores)
@@ -107,20 +107,15 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
 
 def _holds_most(effects: Effects) -> str | None:
     """Return what, taken away, more than doubles the rate, and does more than any other change."""
-    for cause in ("checksum", "pacing"):
-        change = _NEEDS[cause]
-        own = effects.of.get(change)
-        others = [one.high for name, one in effects.of.items() if name != change]
-        if own is not None and own.low > max([2.0, *others]):
-            return cause
-    return None
+    own = effects.of.get("checksum")
+    others = [one.high for name, one in effects.of.items() if name != "checksum"]
+    return "checksum" if own is not None and own.low > max([2.0, *others]) else None
 
 
 #: The change that a cause stands or falls with.
 _NEEDS = {
     "disk": "memory",
     "checksum": "checksum",
-    "pacing": "cap",
     "cpu": "processors",
     "connection-rate": "connections",
     "latency": "blocks",
@@ -169,9 +164,10 @@ def _alone(effects: Effects, change: str, rivals: Iterable[str]) -> bool:
     return effects.helps(change) and effects.helps_not(*rivals)
 
 
-def _cap(effects: Effects) -> Judgement | None:
-    if _alone(effects, "cap", ("connections", "memory", "checksum")):
-        return Judgement("pacing", "confirmed", "without the cap it is quicker; nothing else helps")
+def _paced(seen: str) -> Judgement | None:
+    """Leave it at what the record says: a cap is an option of the job, and no experiment has one."""
+    if seen == "pacing":
+        return Judgement("pacing", "seen", "the cap that was set was reached")
     return None
 
 
@@ -248,7 +244,7 @@ def _waiting(evidence: Evidence, effects: Effects) -> Judgement | None:
     more, blocks = effects.of.get("connections"), effects.of.get("blocks")
     if more is None or blocks is None or "memory" not in effects.of:
         return None
-    if not effects.helps_not("memory", "checksum", "cap"):
+    if not effects.helps_not("memory", "checksum"):
         return None
     if _needs_processors(effects) or not _leaves_room(effects) or _commits_may_be_slow(evidence, effects):
         return None
@@ -303,8 +299,8 @@ def _total(evidence: Evidence, effects: Effects) -> Judgement | None:
     needed = [effects.of.get(name) for name in ("connections", "blocks", "memory")]
     if any(one is None or not one.is_close_to_none for one in needed):
         return None
-    rest = [effects.of.get(name) for name in ("checksum", "cap")]
-    if any(one is not None and not one.is_close_to_none for one in rest):
+    checksum = effects.of.get("checksum")
+    if checksum is not None and not checksum.is_close_to_none:
         return None
     processors = effects.of.get("processors")
     if processors is not None and not _stays(processors):

@@ -28,7 +28,6 @@ CHANGES = {
     "blocks": "Larger blocks",
     "memory": "Memory instead of the disk",
     "checksum": "No checksum",
-    "cap": "No cap",
     "processors": "Half the processors",
 }
 

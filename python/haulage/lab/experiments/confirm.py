@@ -9,7 +9,6 @@ blocks               four times the block size, or twice    round trips, or a se
                                                             at a time, from a bound on bytes
 memory               memory instead of the disk             the disk
 checksum             none instead of an MD5                 computing checksums
-cap                  no cap                                 the cap
 processors           half of them                           the processors
 requests             eight objects of 1,000 bytes, each     slow commits from a long path
                      asked for first, one at a time
