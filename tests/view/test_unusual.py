@@ -90,15 +90,18 @@ def test_latitudes_that_are_missing_do_not_move_the_others(wrong: float, tmp_pat
         assert np.allclose(lat[8:18, 0], LAT[8:] - 5, atol=0.5)
 
 
-def test_floats_that_were_never_written_do_not_stretch_the_colours(tmp_path: Path) -> None:
-    """They are values, as for xarray, and stretched the range of colours to 1e37."""
+def test_floats_that_were_never_written_are_no_measures(tmp_path: Path) -> None:
+    """They are values, as for xarray, and stretched the range of colours, and the mean, to 1e37."""
     with world(tmp_path / "a.nc", v=("f4", None), w=("f8", None)) as file:
         file["v"][:9] = 1
         file["w"][:9] = 1
     with viewing(tmp_path) as viewer:
         for name in ("v", "w"):
             head, values = viewer.get("/api/slab", name="a.nc", var=name).framed
-            assert (head["max"], head["p98"], head["missing"]) == (1, 1, 0)
+            assert (head["max"], head["p98"], head["missing"]) == (1, 1, 9 * 36)
+            for window in ({}, {"y0": 5, "y1": 12}):
+                of = viewer.get("/api/mean", name="a.nc", var=name, **window).json
+                assert (of["mean"], of["cells"]) == (1, (4 if window else 9) * 36)
             assert values[-1] == np.float32(9.969209968386869e36)
 
 

@@ -170,7 +170,7 @@ def mean(library: Library, what: Chosen, y: tuple[int, int], x: tuple[int, int])
         else window(library, what, y, x)
     )
     areas = grids.areas(library.corners(what.opened, what.across))[slice(*y), slice(*x)]
-    good = np.isfinite(values) & np.isfinite(areas)
+    good = _is_measured(values) & np.isfinite(areas)
     weight = float(areas[good].sum())
     total = float((values[good].astype(np.float64) * areas[good]).sum())
     return {
@@ -235,8 +235,7 @@ def _read(library: Library, what: Chosen) -> Slab:
 
 def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return what is said of values: the least, the largest, two percentiles, and how many are missing."""
-    # What was never written is a value, as for xarray, unless it is said to be missing; but no measure.
-    finite = np.isfinite(values) & (values != NEVER_WRITTEN)
+    finite = _is_measured(values)
     number = int(finite.sum())
     if not number:
         return {"min": None, "max": None, "p2": None, "p98": None, "missing": _missing(values)}
@@ -254,8 +253,14 @@ def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     }
 
 
+def _is_measured(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    # What was never written is a value, as for xarray, unless it is said to be missing; but no measure.
+    found: np.ndarray[Any, Any] = np.isfinite(values) & (values != NEVER_WRITTEN)
+    return found
+
+
 def _missing(values: np.ndarray[Any, Any]) -> int:
-    return int(values.size - np.isfinite(values).sum())
+    return int(values.size - _is_measured(values).sum())
 
 
 def _beside(what: Chosen) -> list[Chosen]:
