@@ -213,6 +213,16 @@ def test_without_the_token_nothing_is_told(viewer: Viewer, path: str) -> None:
     assert viewer.raw("/zarr/x/model.nc/zarr.json", cookie).status == 403
 
 
+def test_a_chunk_is_found_without_a_list_of_all_names(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request for one made a set of all names, and waited a second while they were listed."""
+    assert viewer.get("/api/file", name="model.nc").status == 200
+    monkeypatch.delattr(place.Place, "names")
+    assert viewer.get(f"/zarr/{viewer.server.token}/model.nc/zarr.json").status == 200
+    assert viewer.get(f"/zarr/{viewer.server.token}/other/zarr.json").status == 404
+
+
 def test_others_are_refused(viewer: Viewer) -> None:
     assert viewer.get("/api/info", {"Host": "evil.example:80"}).status == 421
     assert viewer.get("/api/info", {"Origin": "https://evil.example"}).status == 403

@@ -23,6 +23,11 @@ def pattern_of(name: str) -> str:
     return folder + slash + (_NUMBERS.sub("*", stem) + dot + ending if dot else _NUMBERS.sub("*", last))
 
 
+def may_be_joined(name: str) -> bool:
+    """Return whether a name is that of a file that can be a part of a series."""
+    return name.lower().endswith(_ENDINGS)
+
+
 def series(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names that belong together, by pattern: two or more, in order.
 
@@ -31,6 +36,6 @@ def series(names: Iterable[str]) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for name in names:
-        if name.lower().endswith(_ENDINGS):
+        if may_be_joined(name):
             found.setdefault(pattern_of(name), []).append(name)
     return {pattern: sorted(members) for pattern, members in sorted(found.items()) if len(members) > 1}

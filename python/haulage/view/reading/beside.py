@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from haulage.events import ObjectMeta
 from haulage.transfer import StoreOptions
 from haulage.view.reading.pinned import Pinned
-from haulage.view.reading.place import Place
+from haulage.view.reading.place import Entry, Place
 
 #: Before the names of the other place.
 MARK = "beside:"
@@ -27,6 +25,7 @@ class Beside(Place):
     def __init__(self, url: str, options: StoreOptions, other: Place, *, sidecars: bool = True) -> None:
         super().__init__(url, options, sidecars=sidecars)
         self._other = other
+        self._both: tuple[Sequence[Entry], Sequence[Entry], list[Entry]] = ((), (), [])
 
     @property
     def shown(self) -> str:
@@ -43,11 +42,21 @@ class Beside(Place):
         super().begin(again=again)
         self._other.begin(again=again)
 
-    def names(self, wait_s: float = 20.0) -> tuple[Sequence[ObjectMeta], bool]:
+    def names(self, wait_s: float = 20.0) -> tuple[Sequence[Entry], bool]:
         """Return the names of both, in order, and whether that is all."""
         (own, own_whole), (others, others_whole) = super().names(wait_s), self._other.names(wait_s)
-        marked = [replace(meta, key=MARK + meta.key) for meta in others]
-        return sorted([*own, *marked], key=lambda meta: meta.key), own_whole and others_whole
+        of_own, of_others, both = self._both
+        if of_own is not own or of_others is not others:
+            both = sorted([*own, *(one._replace(key=MARK + one.key) for one in others)])
+            self._both = own, others, both
+        return both, own_whole and others_whole
+
+    def first_of(self, names: Sequence[str]) -> str | None:
+        """Return the first of these names that is listed in either place; they are all of one."""
+        if not all(name.startswith(MARK) for name in names):
+            return super().first_of(names)
+        found = self._other.first_of([name.removeprefix(MARK) for name in names])
+        return None if found is None else MARK + found
 
     def check(self, wait_s: float) -> None:
         """Wait so long for the first names of each."""

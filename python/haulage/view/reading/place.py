@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from haulage.errors import HaulageError, NotFoundError
@@ -78,6 +79,20 @@ def base_of(url: str) -> Base:
     return Base(f"{scheme}://{container}/", path[: path.rfind("/") + 1])
 
 
+class Entry(NamedTuple):
+    """What is held of each of millions of objects."""
+
+    key: str  #: its name in what is viewed
+    size_bytes: int
+    modified_ns: int  #: last change, since 1970 (UTC)
+    etag: str
+
+
+def entry_of(meta: ObjectMeta, key: str) -> Entry:
+    """Return what is held of an object under this name."""
+    return Entry(key, meta.size_bytes, meta.modified_ns, meta.etag)
+
+
 class Place:
     """What is viewed. Its names are listed in the background, from when :meth:`begin` is called.
 
@@ -90,9 +105,11 @@ class Place:
     def __init__(self, url: str, options: StoreOptions, *, sidecars: bool = True) -> None:
         self.url, self.options = url, options
         self._base = base_of(url)
-        self._found: dict[str, ObjectMeta] = {}
-        self._times: dict[str, float] = {}
-        self._sidecars: dict[str, ObjectMeta] = {}  # by the name of the file that each is of
+        self._found: dict[str, Entry] = {}
+        self._names: list[Entry] | None = None  # all of them, made when somebody asks
+        self._since = -math.inf  # when the listing began that told of them
+        self._times: dict[str, float] = {}  # of those that were asked for since
+        self._sidecars: dict[str, Entry] = {}  # by the name of the file that each is of
         self._listings: dict[str, float] = {}  # when folders were listed again
         self._reads_sidecars = sidecars
         self._server = Reach(url, options)
@@ -125,8 +142,10 @@ class Place:
             self._begun, self._whole, self._error = True, False, None
         threading.Thread(target=self._list, name="haul-view-list", daemon=True).start()
 
-    def names(self, wait_s: float = 20.0) -> tuple[Sequence[ObjectMeta], bool]:
+    def names(self, wait_s: float = 20.0) -> tuple[Sequence[Entry], bool]:
         """Return what was found so far, by name, and whether that is all; waits until there is something.
+
+        As long as nothing else is found it is the same sequence.
 
         Raises:
             HaulageError: It cannot be listed.
@@ -148,7 +167,9 @@ class Place:
             self._changed.wait_for(lambda: self._whole or self._error, min(wait_s, 1.0))
             if self._error is not None and not self._found:
                 raise self._error
-            return list(self._found.values()), self._whole
+            if self._names is None:
+                self._names = list(self._found.values())
+            return self._names, self._whole
 
     def check(self, wait_s: float) -> None:
         """Wait so long for the first names.
@@ -174,16 +195,18 @@ class Place:
             NotFoundError: Nothing of this name was listed: names lead nowhere else.
         """
         meta = self._meta(name)
-        age = time.monotonic() - self._times[name]
+        age = time.monotonic() - self._times.get(name, self._since)
         if age == math.inf or (fresh and age > FRESH_S):
             try:
                 meta = self._stat(name)
             except NotFoundError:
                 with self._changed:
                     self._found.pop(name, None)
+                    self._names = None
                 raise
             with self._changed:
-                self._found[name] = meta
+                if self._found.get(name) != meta:
+                    self._found[name], self._names = meta, None
                 self._times[name] = time.monotonic()
         ahead = self._ahead
         if ahead is not None and (ahead.name, ahead.etag) == (name, meta.etag):
@@ -192,10 +215,16 @@ class Place:
 
     def has(self, name: str) -> bool:
         """Return whether an object of this name is listed; waits for the listing."""
+        return self.first_of([name]) is not None
+
+    def first_of(self, names: Sequence[str]) -> str | None:
+        """Return the first of these names that is listed; waits until one is, or all there is."""
         self.begin()
         with self._changed:
-            self._changed.wait_for(lambda: name in self._found or self._whole or self._error, 60)
-            return name in self._found
+            self._changed.wait_for(
+                lambda: self._whole or self._error or any(name in self._found for name in names), 60
+            )
+            return next((name for name in names if name in self._found), None)
 
     def reach(self, name: str) -> Pinned:
         """Return an object that may not be there, without waiting for the listing.
@@ -217,7 +246,7 @@ class Place:
         So is its folder, where :meth:`version_below` is asked for it.
         """
         with self._changed:
-            if name in self._times:
+            if name in self._found:
                 self._times[name] = -math.inf
             self._listings[_folder(name)] = -math.inf
 
@@ -254,7 +283,7 @@ class Place:
         put(url, body, **self.options)
         meta = stat(url, **self.options)
         with self._changed:
-            self._sidecars[name] = meta
+            self._sidecars[name] = entry_of(meta, name + SIDECAR)
 
     def away(self) -> str | None:
         """Return why the store does not answer; ``None`` if it does."""
@@ -274,12 +303,12 @@ class Place:
         """Return the URL of an object, without a signature."""
         return without_signature(self._base.url(name))
 
-    def _stat(self, name: str) -> ObjectMeta:
+    def _stat(self, name: str) -> Entry:
         cost.count(1, 0)
         found = self._server.patiently(name, lambda: stat(self._base.url(name), **self.options))
-        return replace(found, key=name)
+        return entry_of(found, name)
 
-    def _pinned(self, name: str, meta: ObjectMeta, *, lean: bool = False) -> Pinned:
+    def _pinned(self, name: str, meta: Entry, *, lean: bool = False) -> Pinned:
         url = self._base.url(name)
         return Pinned(name, url, self.options, meta.size_bytes, meta.etag, lean=lean, server=self._server)
 
@@ -302,21 +331,21 @@ class Place:
             cost.count(1, 0)
 
     def _came_again(self, folder: str) -> None:
-        prefix, found = self._base.prefix, dict[str, ObjectMeta]()
+        prefix, found = self._base.prefix, dict[str, Entry]()
         url = self._base.url(folder) if folder else self.url
         for meta in list_objects(url, recursive=True, **self.options):
             # Names of files count from the folder that is listed, those of objects from the container.
             key = folder + meta.key if self._base.local else meta.key
             name = key[len(prefix) :]
             if key.startswith(prefix + folder) and not name.endswith(("/", SIDECAR)):
-                found[name] = replace(meta, key=name)
+                found[name] = entry_of(meta, name)
         now = time.monotonic()
         with self._changed:
             others = {name: meta for name, meta in self._found.items() if not name.startswith(folder)}
-            self._found = dict(sorted((others | found).items()))
+            self._found, self._names = dict(sorted((others | found).items())), None
             self._times.update(dict.fromkeys(found, now))
 
-    def _meta(self, name: str) -> ObjectMeta:
+    def _meta(self, name: str) -> Entry:
         self.begin()
         with self._changed:
             self._changed.wait_for(lambda: name in self._found or self._whole or self._error, 60)
@@ -328,17 +357,21 @@ class Place:
 
     def _list(self) -> None:
         try:
-            found: dict[str, ObjectMeta] = {}
-            batch: dict[str, ObjectMeta] = {}
+            began = time.monotonic()
+            with self._changed:
+                if not self._found:
+                    self._since = began
+            found: dict[str, Entry] = {}
+            batch: dict[str, Entry] = {}
             prefix = self._base.prefix
             for meta in list_objects(self.url, recursive=True, **self.options):
                 if not meta.key.startswith(prefix) or meta.key.endswith("/"):
                     continue
                 name = meta.key[len(prefix) :]
                 if name.endswith(SIDECAR):
-                    self._sidecars[name.removesuffix(SIDECAR)] = meta
+                    self._sidecars[name.removesuffix(SIDECAR)] = entry_of(meta, name)
                     continue
-                batch[name] = found[name] = replace(meta, key=name)
+                batch[name] = found[name] = entry_of(meta, name)
                 if len(batch) == _PAGE:
                     self._came(batch)
                     batch = {}
@@ -346,7 +379,8 @@ class Place:
                 raise NotFoundError("list", self.shown, "nothing is here", _elsewhere(self.shown))
             self._came(batch)
             with self._changed:
-                self._found, self._whole, self._listed_at = found, True, time.monotonic()
+                self._found, self._names, self._since, self._times = found, None, began, {}
+                self._whole, self._listed_at = True, time.monotonic()
                 self._changed.notify_all()
             self._read_ahead(found)
         except HaulageError as error:
@@ -354,7 +388,7 @@ class Place:
                 self._error = error
                 self._changed.notify_all()
 
-    def _read_ahead(self, found: dict[str, ObjectMeta]) -> None:
+    def _read_ahead(self, found: dict[str, Entry]) -> None:
         """Read the beginning of the only object that there is: it is what was meant, while the page loads."""
         if len(found) != 1 or self._ahead is not None:
             return
@@ -365,11 +399,10 @@ class Place:
             self._ahead.first()
             self._ahead.owed = spent
 
-    def _came(self, batch: dict[str, ObjectMeta]) -> None:
-        now = time.monotonic()
+    def _came(self, batch: dict[str, Entry]) -> None:
         with self._changed:
             self._found.update(batch)
-            self._times.update(dict.fromkeys(batch, now))
+            self._names = None
             self._changed.notify_all()
 
 

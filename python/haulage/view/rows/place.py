@@ -8,10 +8,9 @@ from itertools import count
 from urllib.parse import unquote
 
 from haulage.errors import NotFoundError
-from haulage.events import ObjectMeta
 from haulage.transfer import StoreOptions
 from haulage.view.reading.pinned import Pinned
-from haulage.view.reading.place import Place
+from haulage.view.reading.place import Entry, Place
 
 _READS = count()
 
@@ -36,10 +35,13 @@ class TablePlace(Place):
     def begin(self, *, again: bool = False) -> None:
         """Do nothing: there is nothing to list."""
 
-    def names(self, wait_s: float = 20.0) -> tuple[Sequence[ObjectMeta], bool]:  # noqa: ARG002
+    def names(self, wait_s: float = 20.0) -> tuple[Sequence[Entry], bool]:  # noqa: ARG002
         """Return the table."""
-        meta = ObjectMeta(self.name, 0, "", time.time_ns(), None, None, None, None, self.shown)
-        return [meta], True
+        return [Entry(self.name, 0, time.time_ns(), "")], True
+
+    def first_of(self, names: Sequence[str]) -> str | None:
+        """Return the table, if it is one of these."""
+        return self.name if self.name in names else None
 
     def check(self, wait_s: float) -> None:
         """Do nothing: the rows are read when they are looked at."""

@@ -237,23 +237,26 @@ class Application:
             }
             return Response(status_code=204, headers=allowed)
         rest = request.path_params["rest"]
-        names = {meta.key for meta in self._library.place.names()[0]}
-        parts = rest.split("/")
-        for place in range(1, len(parts)):
-            name = "/".join(parts[:place])
-            if name in names or ("*" in name and self._library.place.series(name)):
-                key = "/".join(parts[place:])
-                # Who opens a store begins with its metadata, and gets the version of now.
-                opened = self._library.opened(name, fresh=key.endswith("zarr.json"))
-                try:
-                    body, kind = zarr.answer(self._library, opened, key)
-                except SourceChangedError:
-                    self._library.forget(name)
-                    raise
-                return Response(
-                    body, media_type=kind, headers={**_PRIVATE, "ETag": _tag(request, opened.pinned.etag)}
-                )
-        raise NotFoundError("read", rest[:100], "no such file is viewed", "/zarr/TOKEN/NAME/zarr.json")
+        name = self._file_of(rest)
+        if name is None:
+            raise NotFoundError("read", rest[:100], "no such file is viewed", "/zarr/TOKEN/NAME/zarr.json")
+        key = rest[len(name) + 1 :]
+        # Who opens a store begins with its metadata, and gets the version of now.
+        opened = self._library.opened(name, fresh=key.endswith("zarr.json"))
+        try:
+            body, kind = zarr.answer(self._library, opened, key)
+        except SourceChangedError:
+            self._library.forget(name)
+            raise
+        tag = _tag(request, opened.pinned.etag)
+        return Response(body, media_type=kind, headers={**_PRIVATE, "ETag": tag})
+
+    def _file_of(self, path: str) -> str | None:
+        """Return the name of the file, or of the files that are shown as one, that a path begins with."""
+        folders = [path[:at] for at, letter in enumerate(path) if letter == "/"]
+        several = [name for name in folders if "*" in name]
+        place = self._library.place
+        return place.first_of(folders) or next((name for name in several if place.series(name)), None)
 
     def _versioned(self, request: Request, etag: str, make: Callable[[], Response]) -> Response:
         """Return the answer; nothing but its tag where the client has it already."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from bisect import bisect_right
 from datetime import UTC, datetime
 from typing import Any
 
-from haulage.events import ObjectMeta
 from haulage.view.cf import axes, times
 from haulage.view.cf.axes import Axis
 from haulage.view.decode.scaling import meant
@@ -15,15 +13,13 @@ from haulage.view.decode.texts import texts_of
 from haulage.view.index import zarr
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
-from haulage.view.joining.names import series
 from haulage.view.serve.library import Library
+from haulage.view.serve.search import Search
 
 _ENDINGS = {"nc3": "netcdf3", "nc4": "netcdf4", "h5": "netcdf4", "hdf5": "netcdf4", "he5": "netcdf4"}
 _NETCDF = ("nc", "cdf", "netcdf")
 #: Names in one answer.
 MOST_NAMES = 10_000
-#: Groups of files that belong together, in one answer.
-_MOST_SERIES = 50
 #: What diverges around zero, by its standard name or its units.
 _DIVERGING = ("anomaly", "tendency", "difference", "eastward", "northward", "upward", "correction", "flux",
               "velocity_potential", "vorticity", "divergence", "_wind")  # fmt: skip
@@ -31,17 +27,12 @@ _DIVERGING = ("anomaly", "tendency", "difference", "eastward", "northward", "upw
 
 def listing(library: Library, search: str, after: str, limit: int) -> dict[str, Any]:
     """Return the names that hold all words of ``search``, from the one after ``after`` on."""
-    found, whole = library.place.names()
-    stores = zarr.roots(meta.key for meta in found)
-    if stores:
-        found = _stores_as_one(found, stores)
-    words = search.lower().split()
-    if words:
-        found = [meta for meta in found if all(word in meta.key.lower() for word in words)]
-    total = len(found)
-    rest = [meta for meta in found if meta.key > after] if after else found
-    sizes = {meta.key: meta.size_bytes for meta in found}
-    shown = rest[:limit]
+    names, whole = library.place.names()
+    found = library.search
+    if found is None or found.names is not names or found.text != search:
+        found = library.search = Search(names, search)
+    begin = bisect_right(found.entries, after, key=lambda one: one.key) if after else 0
+    shown = found.entries[begin : begin + limit]
     return {
         "files": [
             {
@@ -52,32 +43,11 @@ def listing(library: Library, search: str, after: str, limit: int) -> dict[str, 
             }
             for meta in shown
         ],
-        "series": [
-            {"name": pattern, "files": len(names), "size": sum(sizes[name] for name in names)}
-            for pattern, names in list(series(sizes).items())[:_MOST_SERIES]
-        ]
-        if not after
-        else [],
-        "total": total,
+        "series": found.series if not after else [],
+        "total": len(found.entries),
         "whole": whole,
-        "next": shown[-1].key if len(rest) > limit else None,
+        "next": shown[-1].key if begin + limit < len(found.entries) else None,
     }
-
-
-def _stores_as_one(found: Sequence[ObjectMeta], stores: dict[str, str]) -> list[ObjectMeta]:
-    """Return one entry for each Zarr store, of the size of all its objects, in place of these."""
-    sizes = dict.fromkeys(stores, 0)
-    shown = []
-    for meta in found:
-        folder = zarr.store_of(meta.key, stores)
-        if folder is None:
-            shown.append(meta)
-            continue
-        sizes[folder] += meta.size_bytes
-        if meta.key == stores[folder]:
-            shown.append(meta)
-    of = {name: sizes[folder] for folder, name in stores.items()}
-    return [replace(meta, size_bytes=of[meta.key]) if meta.key in of else meta for meta in shown]
 
 
 def contents(library: Library, opened: Opened) -> dict[str, Any]:

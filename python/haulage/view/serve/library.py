@@ -27,6 +27,7 @@ from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.place import Place
 from haulage.view.rows.opening import of_rows
 from haulage.view.rows.reading import ReadRows
+from haulage.view.serve.search import Search
 
 #: Files whose index is held; one takes some kilobytes to some megabytes.
 _FILES = 8
@@ -74,6 +75,8 @@ class Library:
         self._waiting = 0
         #: Held by whoever makes a large map: two at once would take too much memory.
         self.large = threading.Lock()
+        #: The last one, for its next page.
+        self.search: Search | None = None
 
     def opened(self, name: str, *, fresh: bool = False) -> Opened:
         """Return a file with its index.
