@@ -35,13 +35,13 @@ class Place:
 
 def azure_place(endpoint: Endpoint) -> Place:
     credential = haulage.AzureCredential(connection_string=endpoint.connection_string)
-    return Place("haul+az", endpoint.container().name, {"credential": credential})
+    return Place("haulaz", endpoint.container().name, {"credential": credential})
 
 
 def s3_place(service: S3Endpoint) -> Place:
     id, secret = service.keys
     credential = haulage.S3Credential(key_id=id, secret=secret, endpoint=service.url, region="us-east-1")
-    place = Place("haul+s3", service.new_name(), {"credential": credential})
+    place = Place("hauls3", service.new_name(), {"credential": credential})
     place.fs.mkdir(place.container)
     return place
 

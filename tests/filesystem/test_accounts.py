@@ -48,8 +48,8 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switch]:
 
 
 def files(scheme: str) -> Any:
-    fsspec.filesystem(f"haul+{scheme}").clear_instance_cache()
-    return fsspec.filesystem(f"haul+{scheme}")
+    fsspec.filesystem(f"haul{scheme}").clear_instance_cache()
+    return fsspec.filesystem(f"haul{scheme}")
 
 
 @pytest.mark.parametrize("scheme", ["az", "s3"])
@@ -63,7 +63,7 @@ def test_another_account_is_not_answered_from_what_the_first_one_had(
     for number in (0, 1, 0):
         switch(number)
         # fsspec hands out the same one.
-        assert fsspec.filesystem(f"haul+{scheme}") is fs
+        assert fsspec.filesystem(f"haul{scheme}") is fs
         found = fs.ls(f"of-{scheme}", detail=False)
         assert found == [f"of-{scheme}/d", f"of-{scheme}/only-{number}"]
         assert fs.exists(f"of-{scheme}/only-{number}")
@@ -108,7 +108,7 @@ def test_an_open_file_stays_with_its_account(
 
 def test_coroutines_are_answered_by_the_account_of_now(switch: Switch) -> None:
     async def use() -> None:
-        fs = fsspec.filesystem("haul+az", asynchronous=True, skip_instance_cache=True)
+        fs = fsspec.filesystem("haulaz", asynchronous=True, skip_instance_cache=True)
         for number in (0, 1):
             switch(number)
             assert await fs._ls("of-az", detail=False) == ["of-az/d", f"of-az/only-{number}"]

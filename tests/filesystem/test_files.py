@@ -333,10 +333,10 @@ def test_two_credentials_are_two_file_systems() -> None:
     first = haulage.S3Credential(key_id="one", secret="first")
     second = haulage.S3Credential(key_id="one", secret="second")
     assert repr(first) == repr(second)
-    one, two = (fsspec.filesystem("haul+s3", credential=credential) for credential in (first, second))
+    one, two = (fsspec.filesystem("hauls3", credential=credential) for credential in (first, second))
     assert one is not two
     assert one != two
-    assert fsspec.filesystem("haul+s3", credential=first) is one
+    assert fsspec.filesystem("hauls3", credential=first) is one
 
 
 def emulator_credential() -> haulage.AzureCredential:
@@ -351,15 +351,15 @@ def test_what_finds_its_credentials_anew_is_pickled(
     place.fs.pipe(place.path("a"), CONTENT)
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", counted_places.emulator.connection_string)
     monkeypatch.setenv("TEST_FILESYSTEM_CONNECTION", counted_places.emulator.connection_string)
-    by_name = fsspec.filesystem("haul+az", credential="filesystem.test_files:emulator_credential")
-    for fs in (fsspec.filesystem("haul+az"), by_name):
+    by_name = fsspec.filesystem("haulaz", credential="filesystem.test_files:emulator_credential")
+    for fs in (fsspec.filesystem("haulaz"), by_name):
         again = pickle.loads(pickle.dumps(fs))
         assert again.cat_file(place.path("a"), 0, 9) == CONTENT[:9]
         with fs.open(place.path("a")) as file:
             file.seek(77)
             assert pickle.loads(pickle.dumps(file)).read(10) == CONTENT[77:87]
     with pytest.raises(haulage.UsageError):
-        fsspec.filesystem("haul+az", credential="filesystem.test_files:nothing")
+        fsspec.filesystem("haulaz", credential="filesystem.test_files:nothing")
 
 
 def test_options_that_are_none_are_refused_by_name() -> None:

@@ -229,6 +229,6 @@ def test_a_slice_takes_few_requests(counted_places: Counted, climate: Path, name
 
 
 def test_the_protocols_are_known_to_fsspec() -> None:
-    for protocol in ("haul+az", "haul+s3", "haulaz", "hauls3"):
+    for protocol in ("haulaz", "hauls3", "haul+az", "haul+s3"):
         assert protocol in fsspec.available_protocols()
         assert protocol in fsspec.get_filesystem_class(protocol).protocol

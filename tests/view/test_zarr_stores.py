@@ -275,7 +275,7 @@ def test_the_code_of_a_store_in_the_cloud_needs_no_other_file_system(monkeypatch
         AzureFileSystem.clear_instance_cache()
         lat, lon = ("lat", [0.0, 1], {"units": "degrees_north"}), ("lon", [0.0, 1], {"units": "degrees_east"})
         made = xr.Dataset({"v": (("lat", "lon"), np.full((2, 2), 7.0))}, {"lat": lat, "lon": lon})
-        made.to_zarr(zarr_store("haul+az://codes/a?b.zarr"), zarr_format=2)
+        made.to_zarr(zarr_store("haulaz://codes/a?b.zarr"), zarr_format=2)
         with viewing("az://codes/") as viewer:
             name = viewer.names()[0]
             assert name.startswith("a?b.zarr/")

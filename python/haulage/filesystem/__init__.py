@@ -1,12 +1,10 @@
-"""fsspec file systems: ``haul+az://container/path`` and ``haul+s3://bucket/key``.
-
-xarray does not accept a ``+`` in a URL, so ``haulaz://`` and ``hauls3://`` work too.
+"""fsspec file systems: ``haulaz://container/path`` and ``hauls3://bucket/key``.
 
 Once ``haulage[fsspec]`` is installed, xarray, pandas, pyarrow, DuckDB, Dask and everything else that accepts
 fsspec URLs reads and writes through the engine; there is nothing to import or register.
 
 >>> import fsspec
->>> type(fsspec.filesystem("haul+az")).__name__
+>>> type(fsspec.filesystem("haulaz")).__name__
 'AzureFileSystem'
 
 :func:`zarr_store` returns a store for Zarr 3.

@@ -291,20 +291,21 @@ class HaulageFileSystem(Moves, metaclass=_ByReference):
 
 
 class AzureFileSystem(HaulageFileSystem):
-    """``haul+az://container/path``: Azure Blob Storage. Arguments as for :class:`HaulageFileSystem`.
+    """``haulaz://container/path``: Azure Blob Storage. Arguments as for :class:`HaulageFileSystem`.
 
-    >>> AzureFileSystem._strip_protocol("haul+az://climate/cmip6/tas.nc")
+    >>> AzureFileSystem._strip_protocol("haulaz://climate/cmip6/tas.nc")
     'climate/cmip6/tas.nc'
     """
 
-    protocol = ("haul+az", "haulaz")
+    # The second one is what earlier programs wrote; xarray takes no + in a URL.
+    protocol = ("haulaz", "haul+az")
     scheme = "az"
     largest = 4 << 20  # up to which Azure states a checksum of a range
 
 
 class S3FileSystem(HaulageFileSystem):
-    """``haul+s3://bucket/key``: S3, at AWS or elsewhere. Arguments as for :class:`HaulageFileSystem`."""
+    """``hauls3://bucket/key``: S3, at AWS or elsewhere. Arguments as for :class:`HaulageFileSystem`."""
 
-    protocol = ("haul+s3", "hauls3")
+    protocol = ("hauls3", "haul+s3")
     scheme = "s3"
     largest = MOST  # S3 states no checksum of a range, and charges for each request

@@ -30,12 +30,12 @@ CONCURRENCY = 64
 def zarr_store(
     url: str, *, read_only: bool = False, concurrency: int | None = CONCURRENCY, **options: Any
 ) -> ZarrStore:
-    """Return a Zarr store for a group or an array at ``haul+az://`` or ``haul+s3://``.
+    """Return a Zarr store for a group or an array at ``haulaz://`` or ``hauls3://``.
 
-    xarray accepts it in place of a URL: ``xarray.open_zarr(zarr_store("haul+az://climate/tas.zarr"))``.
+    xarray accepts it in place of a URL: ``xarray.open_zarr(zarr_store("haulaz://climate/tas.zarr"))``.
 
     Args:
-        url: ``haul+az://container/path`` or ``haul+s3://bucket/path``.
+        url: ``haulaz://container/path`` or ``hauls3://bucket/path``.
         read_only: Refuse to write. Default ``False``.
         concurrency: Chunks that Zarr reads at once in this process: its setting ``async.concurrency`` is
             raised to this value if it is smaller. Zarr's own default, 10, means a round trip for every ten
