@@ -24,12 +24,13 @@ import haulage.watch
 from command import Haul
 from endpoints import Endpoint, free_port
 from haulage.commands.running import run
-from haulage.errors import HaulageError
+from haulage.errors import HaulageError, NotFoundError
 from haulage.watch.cli import watch
 from haulage.watch.following import Follower
 from haulage.watch.log import log_at
 from haulage.watch.queues.account import opened
 from haulage.watch.queues.bell import IDLE_S, Bell
+from haulage.watch.queues.length import Length
 from haulage.watch.queues.reading import AT_ONCE, Messages
 from haulage.watch.queues.sending import Sender
 from watch import queueing
@@ -408,6 +409,21 @@ def test_a_queue_that_is_gone_is_said_and_the_jobs_are_shown(both: Haul, folder:
     assert "3/3 objects" in said
     # Alone it is all there is.
     assert "404" in both("watch", "--queue", "none-of-these", "--once", code=1).text
+
+
+def test_a_count_that_failed_is_not_followed_by_one_that_did_not() -> None:
+    """Within a second nothing was asked, which was said to be an answer: the queue is there again."""
+
+    class Gone:
+        name = "queue://gone"
+
+        def messages(self) -> int:
+            raise NotFoundError("count", self.name, "404", "create it")
+
+    looked: Any = Length(Gone(), lambda: 0)  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(NotFoundError):
+            list(looked.read())
 
 
 def test_who_looks_sees_more_than_the_service_shows_at_once(

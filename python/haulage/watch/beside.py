@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from haulage.errors import UsageError
 from haulage.transfer import StoreOptions
-from haulage.watch.following import Follower, Source
+from haulage.watch.following import LOOK_S, Follower, Source
 from haulage.watch.line import Batch
 from haulage.watch.log import log_at
 from haulage.watch.places import job_in
 from haulage.watch.queues import account
 from haulage.watch.queues.account import Queue, is_queue
 from haulage.watch.queues.bell import IDLE_S, Bell
-from haulage.watch.queues.length import Length
+from haulage.watch.queues.length import COUNT_S, Length
 from haulage.watch.queues.sending import Sender
 
 #: How long the end waits for the queue that the log is sent to: as long as a job for its log.
@@ -91,30 +91,32 @@ class Beside:
 
     def start(self, follower: Follower, stack: ExitStack, source: str | None, job: str | None) -> set[str]:
         """Start to watch; return the names of what is watched."""
-        sources: list[Source] = []
+        #: Each with the seconds between two looks.
+        sources: list[tuple[Source, float]] = []
         wanted, now = self._wanted, self._now
         if wanted.scheduler or wanted.scheduler_file:
-            from haulage.watch.scheduler import Scheduler, silence
+            from haulage.watch.scheduler import ASK_S, Scheduler, silence
 
             silence()
-            sources.append(Scheduler(address=wanted.scheduler, file=wanted.scheduler_file, now=now))
-        sources += [Length(self._queue(name), now) for name in dict.fromkeys(wanted.queues)]
+            asked = Scheduler(address=wanted.scheduler, file=wanted.scheduler_file, now=now)
+            sources.append((asked, ASK_S))
+        sources += [(Length(self._queue(name), now), COUNT_S) for name in dict.fromkeys(wanted.queues)]
         if wanted.doorbell:
             queue = self._queue(wanted.doorbell)
             assert source is not None
             only = job or job_in(source)
-            sources.append(Bell(queue, now, follower.ring, job=only, consume=wanted.consume))
+            sources.append((Bell(queue, now, follower.ring, job=only, consume=wanted.consume), LOOK_S))
             follower.wait_for_bell(IDLE_S)
         if wanted.send:
             assert source is not None
             log = log_at(source, now, job=job, options=self._options)
             self._sender = Sender(log, self._queue(wanted.send), log.name)
-            sources.append(Length(self._queue(wanted.send), now, self._sender.sent.tell))
+            sources.append((Length(self._queue(wanted.send), now, self._sender.sent.tell), COUNT_S))
             self._sender.start()
-        for one in sources:
+        for one, look_s in sources:
             stack.callback(one.close)
-            stack.callback(Follower(one, now, patient=True, beside=follower).stop)
-        return {one.name for one in sources}
+            stack.callback(Follower(one, now, patient=True, beside=follower, look_s=look_s).stop)
+        return {one.name for one, _ in sources}
 
     def finish(self) -> str | None:
         """Wait for what is still to be sent; return what is wrong, if it is not."""

@@ -80,17 +80,24 @@ class Follower:
         patient: Whether to wait for what is not there yet; else that is an error.
         beside: The follower of the log, where this source stands beside it: what comes of both is handed over
             by that one, and this one never ends the watching.
+        look_s: How often it looks, at most.
     """
 
     def __init__(
-        self, source: Source, now: Callable[[], int], *, patient: bool, beside: Follower | None = None
+        self,
+        source: Source,
+        now: Callable[[], int],
+        *,
+        patient: bool,
+        beside: Follower | None = None,
+        look_s: float = LOOK_S,
     ) -> None:
         self._source, self._now, self._patient = source, now, patient
         self._name = source.name if beside else ""
         self._heard: queue.Queue[Heard] = beside._heard if beside else queue.Queue(_WAITING)
         self._stopped = threading.Event()
         self._rung = threading.Event()
-        self._idle_s = LOOK_S
+        self._idle_s = look_s
         self._read_once = False
         # A call into a store that is away may take long to come back; nobody waits for it at the end.
         self._thread = threading.Thread(target=self._run, name="haul-watch-reader", daemon=True)

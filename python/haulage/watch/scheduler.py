@@ -21,7 +21,7 @@ from haulage.words.numbers import counted, format_size
 #: An answer that takes longer says that the scheduler is away: it is shown within 5 s.
 ANSWER_S = 2.5
 #: How often it is asked.
-ASK_NS = 10**9
+ASK_S = 1.0
 #: A worker that has said nothing to the scheduler for so long, beyond the pause between two words, is silent.
 SILENT_S = 4.0
 #: Where workers say something to a person: `distributed.print`, and what is said to us by ``log_event``.
@@ -73,7 +73,6 @@ class Scheduler:
         self._address, self._file, self._now = address, file, now
         self._runner = asyncio.Runner()
         self._workers: dict[str, _Worker] = {}
-        self._asked_ns = 0
         #: Of the scheduler that answered last: its name, how many tasks it had, and when what topic was read.
         self._id, self._index = "", 0
         self._topics: dict[str, float] = {}
@@ -83,15 +82,11 @@ class Scheduler:
         """Nothing is held open between two looks."""
 
     def read(self) -> Iterator[Batch]:
-        """Ask it, where it is time to, and yield what is new.
+        """Ask it, and yield what is new.
 
         Raises:
             HaulageError: It does not answer, or there is no such file. Calling it again goes on.
         """
-        now = self._now()
-        if now - self._asked_ns < ASK_NS:
-            return
-        self._asked_ns = now
         address = self._address or self._of_file()
         try:
             told = self._runner.run(asyncio.wait_for(self._ask(address), ANSWER_S))

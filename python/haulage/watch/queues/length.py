@@ -9,7 +9,7 @@ from haulage.watch.line import Batch, Line
 from haulage.watch.queues.account import Queue
 
 #: How often it is counted: a request each time.
-COUNT_NS = 10**9
+COUNT_S = 1.0
 
 
 class Length:
@@ -27,17 +27,13 @@ class Length:
         self.name = queue.name
         self._queue, self._now, self._say = queue, now, say
         self._trend = Trend()
-        self._counted_ns = 0
 
     def read(self) -> Iterator[Batch]:
-        """Count it, where it is time to.
+        """Count it.
 
         Raises:
             HaulageError: It cannot be counted now.
         """
-        if self._now() - self._counted_ns < COUNT_NS:
-            return
-        self._counted_ns = self._now()
         said, messages = self._say(), self._queue.messages()
         yield Batch([counted(self.name, self._trend, self._now(), messages, said)], live=True)
 
