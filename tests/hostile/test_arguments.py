@@ -35,9 +35,9 @@ def hunt(arena: Arena, first: int, count: int) -> list[str]:
     """Run every second line; return the findings, each with the shortest line that still shows one."""
     found: list[str] = []
     for number, words in enumerate(itertools.islice(lines(SEED, arena.port), count)):
-        if number % WORKERS == first and arena.findings(words) and len(found) < SHOWN:
+        if number % WORKERS == first and len(found) < SHOWN and (reasons := arena.findings(words)):
             shortest = shrunk(words, lambda fewer: arena.findings(fewer, SHRINKING_SECONDS))
-            reasons = arena.findings(shortest) or arena.findings(words)
+            reasons = arena.findings(shortest) or reasons
             found.append(
                 f"line {number} of seed {SEED}: {shown(shortest)}\n    " + "\n    ".join(reasons[:3])
             )
