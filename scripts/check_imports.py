@@ -94,7 +94,7 @@ PYTHON_MAY = {
         "watch",
     },
     "standard_streams": {"errors"},
-    "commands": {"errors", "options"},
+    "commands": {"errors", "options", "places", "words"},
     "errors": {"events", "printable"},
     "printable": set(),
     "events": {"arrow", "display"},

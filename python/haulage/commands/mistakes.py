@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from haulage.errors import HaulageError, UsageError
+from haulage.places import without_signature
 
 #: Whose values may be secret. What is wrong with them is said without them.
 _SECRET = ("--proxy", "--token")
 #: Commands that also start other tools, which learn from the environment how to reach a service.
 _OF_RUNS = ("haul lab run", "haul lab rerun")
-#: Who stands before the host of a URL, and what may be the signature of a SAS: as the engine redacts them.
-#: Before the host of abfss:// stands a container, and a URL where a path belongs has lost a slash.
-_USER = re.compile(r"(://|https?:/)(?!(?<=abfss://)[A-Za-z0-9-]*@)(?!(?<=abfs://)[A-Za-z0-9-]*@)[^/\s]*@")
-_SIGNATURE = re.compile(r"(sig=)[A-Za-z0-9%+/=\-_.~]*", re.IGNORECASE)
 #: What to do in those in place of an option.
 _INSTEAD = {
     "--ca": "set SSL_CERT_FILE, which the other tools of a run read, too",
@@ -36,7 +32,9 @@ def no_such_option(name: str, known: Iterable[str], command: str) -> UsageError:
 
 def no_such_command(name: str, known: Iterable[str], command: str) -> UsageError:
     """Return the error for a command that is not below this one."""
-    return UsageError("parse", public(name), "no such command", _similar(name, known) or _see_list(command))
+    return UsageError(
+        "parse", without_signature(name), "no such command", _similar(name, known) or _see_list(command)
+    )
 
 
 def no_command(command: str) -> UsageError:
@@ -46,7 +44,7 @@ def no_command(command: str) -> UsageError:
 
 def one_too_many(argument: str, command: str) -> UsageError:
     """Return the error for an argument that has no place."""
-    return UsageError("parse", public(argument), "one argument too many", _see_help(command))
+    return UsageError("parse", without_signature(argument), "one argument too many", _see_help(command))
 
 
 def missing(names: Sequence[str], command: str) -> UsageError:
@@ -61,7 +59,7 @@ def needs_a_value(option: str, command: str) -> UsageError:
 
 def takes_no_value(option: str, value: str, command: str) -> UsageError:
     """Return the error for a value of an option that has none."""
-    cause = f"unexpected value '{public(value)}' for '{option}' found; no more were expected"
+    cause = f"unexpected value '{without_signature(value)}' for '{option}' found; no more were expected"
     return UsageError("parse", "arguments", cause, _see_help(command))
 
 
@@ -76,34 +74,13 @@ def not_one_of(option: str, value: str, choices: Sequence[str], command: str) ->
         return needs_a_value(option, command)
     cause = f"not one of {', '.join(choices)}"
     hint = _similar(value, choices) or _see_help(command)
-    return UsageError("parse", f"{option} {public(value)}", cause, hint)
+    return UsageError("parse", f"{option} {without_signature(value)}", cause, hint)
 
 
 def bad_value(option: str, value: str, hint: str | None, command: str) -> UsageError:
     """Return the error for any other value; the hint says what to write."""
-    shown = option if option in _SECRET else f"{option} {public(value)}"
+    shown = option if option in _SECRET else f"{option} {without_signature(value)}"
     return UsageError("parse", shown, "not a valid value", hint or _see_help(command))
-
-
-def public(word: str) -> str:
-    """Return a word without the query of a URL, which may be a signature.
-
-    >>> public("https://host/c/a?sig=AAAA"), public("what?")
-    ('https://host/c/a', 'what?')
-    """
-    return word.partition("?")[0] if "://" in word else word
-
-
-def without_secrets(text: str) -> str:
-    """Return text without passwords in URLs and signatures: people paste URLs where they do not belong.
-
-    >>> without_secrets("https:/me:pw@host/a: no such file")
-    'https:/REDACTED@host/a: no such file'
-
-    >>> without_secrets("http://me:pw@host/a@b, ?sv=1&sig=AAAA&sp=r, abfss://c@host/a")
-    'http://REDACTED@host/a@b, ?sv=1&sig=REDACTED&sp=r, abfss://c@host/a'
-    """
-    return _SIGNATURE.sub(r"\1REDACTED", _USER.sub(r"\1REDACTED@", text))
 
 
 def _similar(name: str, known: Iterable[str]) -> str | None:
@@ -125,8 +102,10 @@ def _see_list(command: str) -> str:
 
 def report(error: HaulageError, arguments: Sequence[str]) -> int:
     """Say a failure on standard error, and with ``--json`` to programs; return the exit code."""
+    from haulage.words.secrets import without_url_secrets
+
     tell(error, arguments)
-    say(without_secrets(str(error)))
+    say(without_url_secrets(str(error)))
     return error.exit_code
 
 
@@ -139,13 +118,15 @@ def tell(error: HaulageError, arguments: Sequence[str]) -> None:
 
 def as_line(error: HaulageError) -> dict[str, object]:
     """Return what programs read of a failure, as the last line."""
+    from haulage.words.secrets import without_url_secrets
+
     return {
         "event": "error",
         "kind": error.code,
         "operation": error.operation,
-        "object": without_secrets(error.object),
-        "cause": without_secrets(error.cause),
-        "hint": error.hint and without_secrets(error.hint),
+        "object": without_url_secrets(error.object),
+        "cause": without_url_secrets(error.cause),
+        "hint": error.hint and without_url_secrets(error.hint),
         "exit_code": error.exit_code,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from haulage.lab.plan import Plan
 from haulage.lab.schedule import schedule
 from haulage.lab.store import RunStore
 from haulage.lab.target import Target
+from haulage.words.secrets import command_without_secrets
 
 #: What the tables are made and read with; their versions go into the manifest.
 _PACKAGES = (
@@ -69,7 +69,7 @@ def new_manifest(
         "seed": plan.seed,
         "created_unix_ns": time.time_ns(),
         "ended_unix_ns": None,
-        "command": [without_secrets(word) for word in list(command) or ["haul", *sys.argv[1:]]],
+        "command": command_without_secrets(list(command) or ["haul", *sys.argv[1:]]),
         "target": target.text,
         "link": target.link,
         "faults": target.faults if target.faults not in (None, "none") else None,
@@ -96,15 +96,6 @@ def new_manifest(
         "ceiling": None,
         "files": {},
     }
-
-
-def without_secrets(word: str) -> str:
-    """Return a word of a command line without the queries of the URLs in it: a SAS is one.
-
-    >>> without_secrets("--to=https://a.blob.core.windows.net/c?sv=1&sig=abc")
-    '--to=https://a.blob.core.windows.net/c?...'
-    """
-    return re.sub(r"(://[^\s?]*)\?\S*", r"\1?...", word)
 
 
 def _commit() -> str | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from haulage import _engine
 from haulage.errors import ArgumentTypeError, HaulageError, UsageError
 from haulage.transfer import StoreOptions
-from haulage.watch.redacting import without_secrets
+from haulage.words.secrets import without_secrets
 
 if TYPE_CHECKING:
     from haulage.transfer import Name

@@ -1,11 +1,23 @@
-"""Takes out what looks like a secret that the engine has never seen, from text that a worker logs."""
+"""Takes secrets out of text, also such as the engine has never seen.
+
+Text of others, such as what a worker logs or somebody types, may hold any. Text of our own holds what people
+paste as URLs.
+"""
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
 
 REDACTED = "REDACTED"
+
+#: Who stands before the host of a URL, and what may be the signature of a SAS: as the engine redacts them.
+#: Before the host of abfss:// stands a container, and a URL where a path belongs has lost a slash.
+_USER = re.compile(r"(://|https?:/)(?!(?<=abfss://)[A-Za-z0-9-]*@)(?!(?<=abfs://)[A-Za-z0-9-]*@)[^/\s]*@")
+_SAS = re.compile(r"(sig=)[A-Za-z0-9%+/=\-_.~]*", re.IGNORECASE)
+#: The query of a URL, which may be a SAS.
+_QUERY = re.compile(r"(://[^\s?]*)\?\S*")
 
 #: What stands before a secret: the end of a name with what assigns a value to it, a header, a signature, the
 #: scheme of an authorization, the name of a user in front of a host, or the beginning of a private key. In a
@@ -92,6 +104,35 @@ def without_secrets(text: str) -> str:
             parts += [text[kept:begin], REDACTED]
             kept = at
     return "".join([*parts, text[kept:]])
+
+
+def without_url_secrets(text: str) -> str:
+    """Return text of our own without passwords in URLs and signatures.
+
+    >>> without_url_secrets("https:/me:pw@host/a: no such file")
+    'https:/REDACTED@host/a: no such file'
+
+    >>> without_url_secrets("http://me:pw@host/a@b, ?sv=1&sig=AAAA&sp=r, abfss://c@host/a")
+    'http://REDACTED@host/a@b, ?sv=1&sig=REDACTED&sp=r, abfss://c@host/a'
+    """
+    return _SAS.sub(rf"\1{REDACTED}", _USER.sub(rf"\1{REDACTED}@", text))
+
+
+def command_without_secrets(words: Iterable[str]) -> list[str]:
+    """Return the words of a command line without secrets and without the queries of URLs.
+
+    >>> command_without_secrets(["haul", "--to=https://me:pw@host/c?sv=1&sig=abc", "--token", "two words"])
+    ['haul', '--to=https://REDACTED@host/c?...', '--token', 'REDACTED']
+    """
+    shown: list[str] = []
+    before = ""
+    for word in words:
+        plain = without_secrets(without_url_secrets(_QUERY.sub(r"\1?...", word)))
+        # An option may say that its value is one.
+        secret = before.startswith("--") and not without_secrets(f"{before} {plain}").endswith(plain)
+        shown.append(REDACTED if secret else plain)
+        before = word
+    return shown
 
 
 def _secret(text: str, found: re.Match[str]) -> tuple[int, int]:
