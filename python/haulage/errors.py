@@ -39,7 +39,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 if TYPE_CHECKING:
     from haulage.events import Summary

@@ -18,7 +18,7 @@ from haulage.doctor.page import as_page
 from haulage.doctor.text import Screen
 from haulage.errors import HaulageError, LocalIOError, UsageError
 from haulage.outputs import check_page, refuse_other, same
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 _EPILOG = """\
 Examples:

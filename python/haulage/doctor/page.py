@@ -9,7 +9,7 @@ from html import escape
 
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.text import TITLES
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --muted: #556270; --grid: #dfe4e9; --paper: #fefefe;

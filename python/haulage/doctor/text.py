@@ -7,7 +7,7 @@ import textwrap
 from typing import TextIO
 
 from haulage.doctor.finding import Finding, Level, Report
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 _MARKS: dict[Level, str] = {"ok": "ok", "note": "note", "warning": "warning", "fault": "FAULT"}
 _COLOURS: dict[Level, str] = {"ok": "32", "note": "36", "warning": "33", "fault": "31;1"}

@@ -18,7 +18,7 @@ from typing import Any
 
 from haulage.errors import IntegrityError, UsageError
 from haulage.lab.files import sha256, write_whole
-from haulage.printable import escaped
+from haulage.words.printable import escaped
 
 #: What ``manifest["lab"]`` says of a run whose every file is listed.
 LAYOUT = "run 2"

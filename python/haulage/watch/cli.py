@@ -17,7 +17,6 @@ from haulage.commands.grammar import command
 from haulage.commands.running import run
 from haulage.commands.stores import reached, store_options
 from haulage.errors import UsageError
-from haulage.printable import printable
 from haulage.watch import keeping
 from haulage.watch.beside import Beside, Nothing, Wanted
 from haulage.watch.following import Follower, Source
@@ -26,6 +25,7 @@ from haulage.watch.reading import opened
 from haulage.watch.rows import CsvRows, ParquetRows, Rows
 from haulage.watch.views import WIDTH, JsonLines, Plain, Quiet, Screen, Summary
 from haulage.watch.watching import View, Watching
+from haulage.words.printable import printable
 
 #: Talk; what is shown goes to standard output.
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)

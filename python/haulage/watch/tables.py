@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from haulage.printable import printable
 from haulage.watch import tables_beside, words
 from haulage.watch.narrowing import NarrowingTable
 from haulage.words.numbers import counted, format_count, format_duration, format_rate, format_size
+from haulage.words.printable import printable
 
 #: The style of each state, and the word for it. Never the colour alone.
 HEALTH = {

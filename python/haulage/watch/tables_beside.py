@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.text import Text
 
-from haulage.printable import printable
 from haulage.words.numbers import format_count, format_duration
+from haulage.words.printable import printable
 
 
 def away(shown: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from haulage.printable import printable
 from haulage.watch import tables, words
 from haulage.watch.state import Message
 from haulage.words.numbers import format_count
+from haulage.words.printable import printable
 
 #: Where the output is no terminal: how often the totals are said, and how many messages between two of these.
 PLAIN_S = 10.0

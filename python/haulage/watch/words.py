@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 
 def stamp(unix_ns: int) -> str:

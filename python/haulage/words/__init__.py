@@ -1,1 +1,1 @@
-"""How Haulage writes numbers for people: the one owner of sizes, rates, durations and counts."""
+"""How Haulage writes for people: numbers with their units, and text of others, without what is secret."""

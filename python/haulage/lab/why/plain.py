@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from haulage.printable import escaped
 from haulage.words.numbers import format_duration, format_time
+from haulage.words.printable import escaped
 
 #: What follows a name with one of these is a secret, wherever it stands.
 _SECRET = re.compile(

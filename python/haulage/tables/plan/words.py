@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haulage.printable import printable
+from haulage.words.printable import printable
 
 
 def percent(share: float) -> str:
