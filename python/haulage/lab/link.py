@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 
 from haulage.lab.units import parse_duration, parse_rate
@@ -59,6 +60,7 @@ class Link:
         raise AssertionError("the last step has no end")
 
 
+@lru_cache  # an estimate asks for that of each cell
 def parse_link(spec: str) -> Link:
     """Read a specification; the emulator is the judge of what is valid, this only understands it.
 

@@ -89,7 +89,10 @@ class FileSet:
     @property
     def total_bytes(self) -> int:
         """All of it."""
-        return sum(self.sizes_bytes)
+        if self.size_bytes is not None:
+            return self.size_bytes * self.count
+        small = self.count - self.large_count
+        return self.large_bytes * self.large_count + self.small_bytes * small
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, urlsplit
 
-import psutil
-
 from haulage import children
 from haulage.errors import ServiceError, UsageError
 from haulage.lab.link import NAMED, PACKETS, Link, parse_link
@@ -180,6 +178,8 @@ class Endpoint:
         """Return the processor time that the process behind it has taken; 0 if there is none."""
         if self._process is None:
             return 0
+        import psutil
+
         times = psutil.Process(self._process.pid).cpu_times()
         return int((times.user + times.system) * 1e9)
 
@@ -187,6 +187,8 @@ class Endpoint:
         """Let the process behind it, if there is one, run on these processors only."""
         if self._process is None or not hasattr(os, "sched_setaffinity"):
             return
+        import psutil
+
         for thread in psutil.Process(self._process.pid).threads():
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(thread.id, cpus)

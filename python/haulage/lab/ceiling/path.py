@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import duckdb
-import psutil
-
 import haulage
 from haulage.lab.ceiling.counters import Counters, weighted_rate
 from haulage.lab.ceiling.rounds import Estimate, Round, estimate, is_narrow
@@ -189,6 +186,8 @@ class OneWay:
 
     def _move(self, pairs: Sequence[tuple[str, str]], options: Options) -> tuple[float, int, float]:
         """Move all; return when it began, by two clocks, and how idle the processors were."""
+        import psutil
+
         before, began, unix = psutil.cpu_times(), time.monotonic(), time.time_ns()
         try:
             Job.copy(pairs, **options).wait(on_progress=lambda _: self._alive())
@@ -313,6 +312,8 @@ def idle_share(before: Any, after: Any) -> float:
 
 
 def _pieces(record: Path) -> list[tuple[int, int, int]]:
+    import duckdb  # which takes as long as all else of an estimate
+
     with duckdb.connect() as database:
         return database.execute(
             "select coalesce(connected_ns, slot_ns)::bigint, ended_ns::bigint, size_bytes::bigint"

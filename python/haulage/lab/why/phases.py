@@ -36,8 +36,6 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
         wall_ns: Of the job.
         took_ns: Of a usual request: its bytes are spread over its life, so shorter phases cannot be seen.
     """
-    import ruptures
-
     rate = rates["rate_bits_per_second"].to_numpy(dtype=float)
     flight = rates["in_flight"].to_numpy(dtype=float)
     least = max(LEAST_PARTS, int(np.ceil(100 * max(LEAST_NS, LIVES * took_ns) / max(wall_ns, 1))))
@@ -51,6 +49,8 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
     series = np.log(np.maximum(rate[first:last], 0.01 * np.median(rate[busy])))
     if len(series) < 2 * least:
         return ()
+    import ruptures  # which takes a second
+
     noise = _noise(series)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

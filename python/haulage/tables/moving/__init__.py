@@ -1,12 +1,5 @@
 """Export, import, copy and back up tables, and verify that two hold the same rows."""
 
-from haulage.tables.moving.operations import (
-    backup as backup,
-    copy_table as copy_table,
-    export_table as export_table,
-    import_table as import_table,
-    verify as verify,
-)
 from haulage.tables.moving.results import (
     Compared as Compared,
     Difference as Difference,
@@ -15,3 +8,37 @@ from haulage.tables.moving.results import (
     Progress as Progress,
     index_table as index_table,
 )
+
+# As `typing.TYPE_CHECKING`: what needs Arrow is imported when it is first used, so that help comes at once.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from haulage.tables.moving.operations import (
+        backup as backup,
+        copy_table as copy_table,
+        export_table as export_table,
+        import_table as import_table,
+        verify as verify,
+    )
+
+__all__ = [
+    "Compared",
+    "Difference",
+    "Exported",
+    "Imported",
+    "Progress",
+    "backup",
+    "copy_table",
+    "export_table",
+    "import_table",
+    "index_table",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module("haulage.tables.moving.operations"), name)

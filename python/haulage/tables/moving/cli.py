@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -19,13 +19,14 @@ from haulage.commands.grammar import PROGRESS, command, with_options
 from haulage.commands.interrupts import interrupted_by_term
 from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
 from haulage.errors import UsageError
-from haulage.tables.moving import files, operations
 from haulage.tables.moving.leftovers import called, name_of
-from haulage.tables.moving.operations import OnProgress
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
 from haulage.tables.moving.streaming import ends_if_unread
 from haulage.tables.streamed import beside, kept
 from haulage.words.numbers import counted, format_size
+
+if TYPE_CHECKING:
+    from haulage.tables.moving.operations import OnProgress
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 _RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
@@ -248,6 +249,8 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
 @_reach
 def export(table: str, path: str, **given: Any) -> int:
     """Write the rows of TABLE to FILE: Parquet, Arrow, CSV or lines of JSON; - for standard output."""
+    from haulage.tables.moving import files, operations
+
     if path == "-" and given["as_json"]:
         cause = "standard output cannot hold both the rows and the result"
         hint = "write the rows to a file, or leave out --json"
@@ -311,6 +314,8 @@ def import_(path: str, table: str, **given: Any) -> int:
     Where FILE has no columns PartitionKey and RowKey and no templates are given, keys are chosen from its
     data as haul table plan does.
     """
+    from haulage.tables.moving import files
+
     named = files.readable(path, given["format"])
     # It is looked at several times: for its keys, for its rows, and for what was left out.
     with interrupted_by_term(), kept(named) as file, called(file, named):
@@ -329,6 +334,8 @@ def _import(path: str, file: str, table: str, given: dict[str, Any], *, again: b
         given: The options.
         again: Whether the path can be read once more.
     """
+    from haulage.tables.moving import files, operations
+
     partition_key, row_key = given["partition_key"], given["row_key"]
     if partition_key is None and row_key is None:
         partition_key, row_key = _chosen(file, given, again=again)
@@ -358,6 +365,7 @@ def _import(path: str, file: str, table: str, given: dict[str, Any], *, again: b
 
 def _chosen(path: str, given: dict[str, Any], *, again: bool) -> tuple[str | None, str | None]:
     """Choose keys for a file that has none, and say which; ``again`` if it can be read once more."""
+    from haulage.tables.moving import files
     from haulage.tables.plan import choose
 
     if files.has_keys(path, given["format"]):
@@ -389,6 +397,8 @@ def _chosen(path: str, given: dict[str, Any], *, again: bool) -> tuple[str | Non
 @_reach
 def copy(source: str, destination: str, **given: Any) -> int:
     """Copy the table SOURCE to the table DESTINATION, which is made where none is."""
+    from haulage.tables.moving import operations
+
     options = reached(given)
     with _shown("copy", given) as progress:
         exported, imported = operations.copy_table(
@@ -413,6 +423,8 @@ def copy(source: str, destination: str, **given: Any) -> int:
 @_reach
 def backup(table: str, path: str, **given: Any) -> int:
     """Write TABLE to FILE.parquet, and what it holds to FILE.parquet.receipt.json."""
+    from haulage.tables.moving import operations
+
     with _shown("backup", given) as progress:
         done, receipt = operations.backup(table, path, on_progress=progress, **reached(given))
     _tell_export(done, given["as_json"])
@@ -431,6 +443,8 @@ def restore(path: str, table: str, **given: Any) -> int:
 
     The receipt of a backup stands for it, and is compared with it first.
     """
+    from haulage.tables.moving import files, operations
+
     options, path = reached(given), operations.behind_receipt(path)
     named = files.readable(path)
     with interrupted_by_term(), kept(named) as kept_file, called(kept_file, named):
@@ -458,6 +472,8 @@ def restore(path: str, table: str, **given: Any) -> int:
 @_reach
 def verify(first: str, second: str, **given: Any) -> int:
     """Compare FIRST and SECOND row by row: tables, files of their rows, or receipts of backups."""
+    from haulage.tables.moving import operations
+
     with interrupted_by_term():
         found = operations.verify(first, second, **reached(given))
     code = _tell_comparison(found, (first, second), given["as_json"])

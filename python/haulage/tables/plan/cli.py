@@ -11,9 +11,6 @@ from rich.console import Console
 from haulage.commands.grammar import QUIET, command
 from haulage.commands.interrupts import interrupted_by_term
 from haulage.errors import UsageError
-from haulage.tables.plan.plotting import plot
-from haulage.tables.plan.proposing import propose
-from haulage.tables.plan.rendering import as_json, show
 
 #: Columns of what is printed where it goes to no terminal.
 _WIDTH = 120
@@ -108,6 +105,10 @@ def plan(
 
     FILE is a file, or a folder of them. QUERY names columns and what is asked of them. Nothing is sent.
     """
+    from haulage.tables.plan.plotting import plot
+    from haulage.tables.plan.proposing import propose
+    from haulage.tables.plan.rendering import as_json, show
+
     if (partition_key is None) != (row_key is None):
         hint = "name both --partition-key and --row-key, or neither"
         raise UsageError("parse", "arguments", "one key without the other", hint)

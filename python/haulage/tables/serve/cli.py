@@ -11,11 +11,7 @@ from rich.console import Console
 
 from haulage.commands.grammar import QUIET, command
 from haulage.commands.stores import reached, store_options
-from haulage.tables.serve.answering import Bounds
-from haulage.tables.serve.app import Limits
-from haulage.tables.serve.opening import look, opened
 from haulage.tables.serve.quantities import Amount, Seconds
-from haulage.tables.serve.serving import Server, address, token_of
 from haulage.web.stopping import stopped_by_ctrl_c
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -113,6 +109,11 @@ def serve(
     SOURCE is az-table://TABLE, the URL of a table, or a Parquet file: a path, az://container/file.parquet or
     s3://bucket/file.parquet. Ctrl-C stops it.
     """
+    from haulage.tables.serve.answering import Bounds
+    from haulage.tables.serve.app import Limits
+    from haulage.tables.serve.opening import look, opened
+    from haulage.tables.serve.serving import Server, address, token_of
+
     where = address(listen)
     shown = token_of(token, where)
     limits = Limits(timeout, max_streams, max_sorted, Bounds(max_rows, max_bytes), compress=not no_compress)
