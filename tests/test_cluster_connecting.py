@@ -130,7 +130,9 @@ sys.exit(main())
 
 
 def test_that_a_cluster_has_no_workers_is_said_while_they_are_waited_for(haul: Haul) -> None:
-    with LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address=None) as empty:
+    # Without an address it insists on a port that other schedulers of this machine have, too.
+    place: dict[str, Any] = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    with LocalCluster(n_workers=0, processes=False, protocol="tcp://", **place) as empty:
         address = empty.scheduler_address
         process = subprocess.Popen(
             [sys.executable, "-c", HURRIED, "cp", "one", "two", "--progress=none", "--scheduler", address],
