@@ -236,9 +236,9 @@ def _read(library: Library, what: Chosen) -> Slab:
 def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return what is said of values: the least, the largest, two percentiles, and how many are missing."""
     finite = _is_measured(values)
-    number = int(finite.sum())
-    if not number:
-        return {"min": None, "max": None, "p2": None, "p98": None, "missing": _missing(values)}
+    missing = values.size - int(finite.sum())
+    if missing == values.size:
+        return {"min": None, "max": None, "p2": None, "p98": None, "missing": missing}
     step = max(math.isqrt(values.size // _SAMPLE), 1)
     sample = values[::step, ::step][finite[::step, ::step]]
     if not sample.size:
@@ -249,7 +249,7 @@ def statistics(values: np.ndarray[Any, Any]) -> dict[str, Any]:
         "max": float(values.max(initial=-np.inf, where=finite)),
         "p2": float(low),
         "p98": float(high),
-        "missing": _missing(values),
+        "missing": missing,
     }
 
 
@@ -257,10 +257,6 @@ def _is_measured(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     # What was never written is a value, as for xarray, unless it is said to be missing; but no measure.
     found: np.ndarray[Any, Any] = np.isfinite(values) & (values != NEVER_WRITTEN)
     return found
-
-
-def _missing(values: np.ndarray[Any, Any]) -> int:
-    return int(values.size - _is_measured(values).sum())
 
 
 def _beside(what: Chosen) -> list[Chosen]:
