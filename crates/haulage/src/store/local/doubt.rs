@@ -40,7 +40,7 @@ impl Doubt {
         let open = || rustix::fs::openat(folder, MARK, flags, Mode::empty());
         let Ok(file) = retry_on_intr(open).map(File::from) else { return self.clone() };
         let earlier = earlier(&lines(&text(&file)));
-        let moments = |line: Line| line.since_ns - SLACK_NS..line.until_ns.unwrap_or(i128::MAX);
+        let moments = |line: Line| line.since_ns.saturating_sub(SLACK_NS)..line.until_ns.unwrap_or(i128::MAX);
         Self(self.0.iter().cloned().chain(earlier.into_iter().map(moments)).collect())
     }
 

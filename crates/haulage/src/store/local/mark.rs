@@ -132,8 +132,11 @@ pub(super) fn is_held(folder: &Folder) -> bool {
 
 /// Whether the mark tells of an earlier boot.
 pub(super) fn is_of_earlier(folder: &Folder) -> bool {
-    let file = folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW);
-    file.is_ok_and(|file| !earlier(&lines(&text(&file))).is_empty())
+    folder.open(MARK, OFlags::RDONLY | OFlags::NOFOLLOW).is_ok_and(|file| tells_of_earlier(&file))
+}
+
+fn tells_of_earlier(mark: &File) -> bool {
+    !earlier(&lines(&text(mark))).is_empty()
 }
 
 /// Removes a mark that nobody holds and that casts no doubt: what this boot has written is brought to the disk first. False
@@ -146,7 +149,7 @@ pub(super) fn remove(folder: &Folder, is_doubted: impl FnOnce(&Folder) -> bool) 
         Err(error) => return Err(failed(error)),
     };
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-        || (!earlier(&lines(&text(&file))).is_empty() && is_doubted(folder))
+        || (tells_of_earlier(&file) && is_doubted(folder))
     {
         return Ok(false);
     }
@@ -201,6 +204,13 @@ mod tests {
         assert_eq!(told(), ended);
         assert!(!remove(&folder, |_| true).unwrap(), "a cleaning makes nothing right");
         assert!(remove(&folder, |_| false).unwrap() && !path.exists());
+    }
+
+    #[test]
+    fn a_mark_that_somebody_else_made_up_casts_doubt_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(MARK), format!("another-boot {}\n", i128::MIN)).unwrap();
+        assert!(folder(&dir).doubt().is_any());
     }
 
     #[test]
