@@ -30,7 +30,6 @@ def page() -> Iterator[UploadPage]:
     threading.Thread(target=served.run, daemon=True).start()
     yield served
     served.stop()
-    served.close()
 
 
 def post(page: UploadPage, name: str, content: bytes, **headers: str) -> tuple[int, str]:
@@ -120,12 +119,12 @@ def test_files_of_this_machine_are_not_read_for_an_upload(page: UploadPage, tmp_
 
 def test_no_more_are_compared_at_once_than_may_be(page: UploadPage) -> None:
     for _ in range(upload.AT_ONCE):
-        page._server.turns.acquire()
+        page.turns.acquire()
     try:
         assert post(page, "requirements.txt", b"numpy\n")[0] == 503
     finally:
         for _ in range(upload.AT_ONCE):
-            page._server.turns.release()
+            page.turns.release()
 
 
 def test_one_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +135,6 @@ def test_one_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         status, text = post(served, "requirements.txt", b"numpy\n")
     finally:
         served.stop()
-        served.close()
     assert (status, "allow more with --timeout 60s" in text) == (400, True), text
 
 

@@ -83,7 +83,7 @@ def test_a_service_that_has_stopped_without_a_word(running: endpoints.Emulator, 
     os.kill(running.process.pid, signal.SIGSTOP)
     answer = viewer.get("/api/slab", index="time:40", **asked)
     assert (answer.status, answer.error["code"]) == (502, "connection")
-    assert "no answer" in answer.error["message"]
+    assert "no answer" in answer.error["error"]
     assert viewer.get("/api/store").json["answers"] is False
     os.kill(running.process.pid, signal.SIGCONT)
     assert viewer.get("/api/store").json == {"answers": True, "why_not": None}

@@ -155,7 +155,7 @@ def test_files_of_which_no_two_fit(tmp_path: Path, sentence: Sentence) -> None:
     with viewing(tmp_path) as viewer:
         answer = viewer.get("/api/file", name="tas_*.nc")
         assert answer.status == 422
-        sentence(answer.error["message"])
+        sentence(answer.error["error"])
         sentence(answer.error["hint"])
         assert viewer.get("/api/file", name="ua_*.nc").status == 404
 

@@ -223,7 +223,7 @@ def test_what_cannot_be_drawn_says_why(url: str, filter: str | None, sentence: S
     with viewing_rows(TablePlace(url, {}), filter) as viewer:
         answer = viewer.get("/api/file", name=url.rpartition("/")[2])
         assert answer.status in (404, 422)
-        sentence(answer.error["message"])
+        sentence(answer.error["error"])
         sentence(answer.error["hint"])
         other = viewer.get("/api/file", name="other")
         assert (other.status, other.error["hint"]) == (404, "choose the table")

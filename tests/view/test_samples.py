@@ -89,7 +89,7 @@ def test_all_samples_in_a_store(url: str) -> None:
             if answer.status != 200:
                 assert not name.endswith(".nc")
                 assert answer.status == 422
-                assert _OTHERS.search(answer.error["message"]), answer.error
+                assert _OTHERS.search(answer.error["error"]), answer.error
                 assert answer.error["hint"]
                 continue
             opened += 1

@@ -178,7 +178,7 @@ def test_every_sample_opens_or_says_why_not(sample: Viewer) -> None:
         answer = sample.get("/api/file", name=name)
         if not name.endswith(".nc"):
             assert answer.status == 422
-            assert re.search("Unified Model|GRIB|text", answer.error["message"]), name
+            assert re.search("Unified Model|GRIB|text", answer.error["error"]), name
             continue
         for variable in answer.json["variables"]:
             asked = {"name": name, "var": variable["path"]}
@@ -252,7 +252,7 @@ def test_no_name_leads_out_of_what_is_viewed(viewer: Viewer, name: str) -> None:
 def test_what_makes_no_sense_is_said(viewer: Viewer, asked: dict[str, Any], status: int) -> None:
     answer = viewer.get("/api/slab", name="model.nc", **asked)
     assert answer.status == status
-    assert answer.error["message"]
+    assert answer.error["error"]
     assert answer.error["hint"]
 
 
@@ -279,7 +279,7 @@ def test_a_blob_that_is_replaced_is_a_conflict(blobs: Container, sentence: Sente
         haulage.put(blobs.az("a.nc"), new)
         answer = viewer.get("/api/slab", index="time:30", **asked)
         assert answer.status == 409
-        sentence(answer.error["message"])
+        sentence(answer.error["error"])
         sentence(answer.error["hint"])
         blobs.client.delete_blob("a.nc")
 
@@ -329,7 +329,7 @@ def test_a_variable_of_a_hundred_gigabytes(tmp_path: Path) -> None:
         viewer.get("/api/catalogue", refresh=1)
         answer = viewer.get("/api/slab", name="b.nc", var="v")
         assert answer.status == 422
-        assert "too large" in answer.error["message"]
+        assert "too large" in answer.error["error"]
         assert answer.error["hint"]
 
 
@@ -374,7 +374,7 @@ def test_a_store_that_is_away_while_it_is_read_and_comes_back(
             # The engine tries for half a minute.
             answer = viewer.get("/api/slab", index="time:15", **asked)
             assert answer.status in (502, 503, 504)
-            assert answer.error["message"]
+            assert answer.error["error"]
             assert viewer.get("/api/info").status == 200
             running.restart(0)
             assert viewer.get("/api/slab", index="time:15", **asked).status == 200

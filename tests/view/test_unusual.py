@@ -111,7 +111,7 @@ def test_values_that_no_map_can_hold_are_said(tmp_path: Path, sentence: Sentence
     with viewing(tmp_path) as viewer:
         answer = viewer.get("/api/slab", name="a.nc", var="v")
         assert answer.status == 422
-        assert "beyond 3.4e+38" in answer.error["message"]
+        assert "beyond 3.4e+38" in answer.error["error"]
         sentence(answer.error["hint"])
         assert viewer.get("/api/value", name="a.nc", var="v", y=3, x=4).json["value"] > 1e297
 

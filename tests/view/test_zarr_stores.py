@@ -198,7 +198,7 @@ def test_a_broken_store_says_what_is_wrong(
         if answer.status == 200:
             answer = viewer.get("/api/slab", name=name, var="ta")
         assert answer.status == 422, answer.body
-        sentence(answer.error["message"])
+        sentence(answer.error["error"])
         assert answer.error["hint"].startswith(hint)
         assert viewer.get("/api/info").status == 200
 

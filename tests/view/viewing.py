@@ -44,7 +44,8 @@ class Answer:
 
     @property
     def error(self) -> Any:
-        return self.json["error"]
+        assert self.status >= 400, self.body
+        return self.json
 
     @property
     def framed(self) -> tuple[dict[str, Any], np.ndarray[Any, Any]]:

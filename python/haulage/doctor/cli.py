@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from haulage.doctor.examining import examine, examine_project
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
 from haulage.doctor.text import Screen
-from haulage.errors import HaulageError, LocalIOError, UsageError
+from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageError
 from haulage.outputs import check_page, refuse_other, same
 from haulage.words.printable import printable
 
@@ -181,11 +180,15 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    from haulage.doctor.upload import UploadPage
-    from haulage.web.stopping import stopped_by_ctrl_c
+    try:
+        from haulage.doctor.upload import UploadPage
+        from haulage.web.stopping import stopped_by_ctrl_c
+    except ModuleNotFoundError as error:
+        cause = f"the package {error.name} is missing"
+        raise UnsupportedError("start", "doctor --serve", cause, "pip install 'haulage[doctor]'") from None
 
     page = UploadPage(given.port or 0, given.scheduler, given.scheduler_file, given.timeout)
-    with closing(page), stopped_by_ctrl_c(page.stop):
+    with stopped_by_ctrl_c(page.stop):
         if given.json:
             print(json.dumps({"event": "serving", "url": page.url}), flush=True)  # noqa: T201
         else:

@@ -6,34 +6,44 @@ to the disk, and forgotten when its answer was sent. Only the corrected file is 
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
-import select
 import threading
 import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from haulage.doctor.asking import ask
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_upload_page
 from haulage.doctor.project import NODES_S
 from haulage.doctor.project.decoding import decoded
-from haulage.errors import HaulageError, LocalIOError, StalledError, UsageError
+from haulage.errors import HaulageError, StalledError, UsageError
 from haulage.web import HEADERS
+from haulage.web.failing import handlers
+from haulage.web.guarding import Access, Guard, local_hosts
+from haulage.web.serving import Serving, listening
 
 #: A project's file is smaller than this.
 LARGEST = 1 << 20
 #: So much of a larger one is read, and thrown away.
 DRAINED = 64 << 20
+#: Seconds that it may take to arrive.
+BODY_S = 30
 #: Comparisons at once; whoever comes meanwhile is asked to try again.
 AT_ONCE = 2
 #: Corrected files that can be saved still.
 KEPT = 16
+#: How long the end waits for answers that are being sent, in seconds.
+LAST_S = 1
 _KINDS = (".txt", ".in", ".pip", ".lock", ".toml", ".yml", ".yaml")
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none';"
@@ -62,158 +72,68 @@ class UploadPage:
         scheduler_file: str | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        try:
-            self._server = _Server(port, (scheduler, scheduler_file), timeout_s or NODES_S)
-        except OSError as error:
-            hint = "name another with --port, or none"
-            raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
-        self._stopped = False
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self._server.token}/"
+        held = listening("127.0.0.1", port, "name another with --port, or none")
+        token, port = secrets.token_urlsafe(16), int(held.getsockname()[1])
+        self.url = f"http://127.0.0.1:{port}/{token}/"
+        self._cluster, self._timeout_s = (scheduler, scheduler_file), timeout_s or NODES_S
+        self.turns = threading.BoundedSemaphore(AT_ONCE)
+        self._corrected: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        routes = [
+            Route("/{token}/", self._page),
+            Route("/{token}/", self._upload, methods=["POST"]),
+            Route("/{token}/corrected/{key}", self._save),
+        ]
+        app = Starlette(routes=routes, exception_handlers=handlers(None))
+        hint = "use the address that haul doctor printed"
+        access = Access(local_hosts(port), token, hint, token_after="/", writes=True)
+        self._serving = Serving(Guard(app, access), held, LAST_S)
 
     def run(self) -> None:
         """Serve until :meth:`stop`; not at all if that was called before."""
-        while not self._stopped:
-            # Waits no longer than the server's ``timeout``.
-            self._server.handle_request()
+        self._serving.run()
 
     def stop(self) -> None:
         """Have :meth:`run` end; only sets a flag, so that any thread and a signal may call it."""
-        self._stopped = True
+        self._serving.stop()
 
-    def close(self) -> None:
-        """Give the address back, after :meth:`run` has ended."""
-        self._server.server_close()
+    async def _page(self, _: Request) -> Response:
+        return _sent(HTTPStatus.OK, as_upload_page(None))
 
+    async def _save(self, request: Request) -> Response:
+        found = self._corrected.get(request.path_params["key"])
+        if found is None:
+            return _refused(HTTPStatus.NOT_FOUND, "that file no longer exists: upload it again")
+        named = {"Content-Disposition": f'attachment; filename="{found[0]}"', "Content-Type": _TEXT}
+        return _sent(HTTPStatus.OK, found[1], named)
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    #: How long it waits for somebody to ask before it looks whether it is to stop, in seconds.
-    timeout = 0.05
+    async def _upload(self, request: Request) -> Response:
+        """Compare what was uploaded."""
+        try:
+            name, text = await _uploaded(request)
+            if not self.turns.acquire(blocking=False):
+                cause = "other files are being compared: try again in a moment"
+                return _refused(HTTPStatus.SERVICE_UNAVAILABLE, cause)
+            try:
+                report = await run_in_threadpool(self._compared, name, text)
+            finally:
+                self.turns.release()
+        except HaulageError as error:
+            return _refused(HTTPStatus.BAD_REQUEST, f"{error.object}: {error.cause}", error.hint)
+        key = None if report.corrected is None else self._keep(f"corrected-{name}", report.corrected)
+        return _sent(HTTPStatus.OK, as_upload_page(report, saved=key and f"corrected/{key}"))
 
-    def __init__(self, port: int, cluster: tuple[str | None, str | None], timeout_s: float) -> None:
-        super().__init__(("127.0.0.1", port), _Answer)
-        self.token = secrets.token_urlsafe(16)
-        port = int(self.server_address[1])
-        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        self.cluster, self.timeout_s = cluster, timeout_s
-        self.turns = threading.BoundedSemaphore(AT_ONCE)
-        self._corrected: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def keep(self, name: str, text: str) -> str:
+    def _keep(self, name: str, text: str) -> str:
         """Keep a corrected file; return what it is asked for by."""
         key = secrets.token_urlsafe(16)
-        with self._lock:
-            self._corrected[key] = (name, text)
-            while len(self._corrected) > KEPT:
-                self._corrected.popitem(last=False)
+        self._corrected[key] = (name, text)
+        while len(self._corrected) > KEPT:
+            self._corrected.popitem(last=False)
         return key
-
-    def corrected(self, key: str) -> tuple[str, str] | None:
-        """Return the name and the text of a corrected file, if it is there still."""
-        with self._lock:
-            return self._corrected.get(key)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a reader that has gone."""
-
-
-class _Answer(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "haul", ""
-    timeout = 30
-
-    def do_GET(self) -> None:
-        """Send the page, or a corrected file."""
-        name = self._name()
-        if name is None:
-            return
-        if name == "":
-            self._send(HTTPStatus.OK, as_upload_page(None))
-            return
-        found = self.server.corrected(name.removeprefix("corrected/"))
-        if found is None:
-            self._refuse(HTTPStatus.NOT_FOUND, "that file no longer exists: upload it again")
-            return
-        named = {"Content-Disposition": f'attachment; filename="{found[0]}"'}
-        self._send(HTTPStatus.OK, found[1], _TEXT, named)
-
-    def do_POST(self) -> None:
-        """Compare what was uploaded."""
-        if self._name() is None:
-            return
-        try:
-            name, text = self._uploaded()
-        except HaulageError as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, f"{error.object}: {error.cause}", error.hint)
-            return
-        if not self.server.turns.acquire(blocking=False):
-            self._refuse(
-                HTTPStatus.SERVICE_UNAVAILABLE, "other files are being compared: try again in a moment"
-            )
-            return
-        try:
-            report = self._compared(name, text)
-        except HaulageError as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, f"{error.object}: {error.cause}", error.hint)
-            return
-        finally:
-            self.server.turns.release()
-        key = None if report.corrected is None else self.server.keep(f"corrected-{name}", report.corrected)
-        self._send(HTTPStatus.OK, as_upload_page(report, saved=key and f"corrected/{key}"))
-
-    def _name(self) -> str | None:
-        """Return what is asked for; refuse whoever does not know the secret, or was led here."""
-        if self.headers.get("Host") not in self.server.hosts:
-            # A page from elsewhere whose name was made to point at this machine.
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this page has another address")
-            return None
-        token, slash, name = self.path.partition("?")[0].removeprefix("/").partition("/")
-        if not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            self._refuse(HTTPStatus.FORBIDDEN, "use the address that haul doctor printed")
-            return None
-        return name
-
-    def _uploaded(self) -> tuple[str, str]:
-        """Return the name of what was uploaded, fit to be shown, and its text."""
-        length = self.headers.get("Content-Length", "")
-        hint = "choose the project's requirements.txt, pyproject.toml or environment.yml"
-        if not (length.isascii() and length.isdigit()):
-            raise UsageError("read", "the upload", "the request does not state its length", hint)
-        # With room for what a form adds.
-        if len(length) > 12 or int(length) > LARGEST + 4096:
-            self._drain()
-            raise UsageError("read", "the upload", "it is larger than 1 MiB", hint)
-        kind = self.headers.get("Content-Type", "")
-        body = self.rfile.read(int(length))
-        given, content = _part(kind, body)
-        if not given:
-            raise UsageError("read", "the upload", "no file was chosen", hint)
-        name = _shown(given)
-        if not name.lower().endswith(_KINDS):
-            raise UsageError("read", name, "not a file of a project", hint)
-        try:
-            return name, decoded(content)
-        except UnicodeDecodeError:
-            raise UsageError("read", name, "it is not UTF-8 text", hint) from None
-
-    def _drain(self) -> None:
-        """Take in some of what is too much, so that a browser reads the answer before the line is closed."""
-        left = DRAINED
-        while left > 0 and (piece := self.rfile.read1(min(left, 1 << 16))):
-            left -= len(piece)
-            if len(piece) < 1 << 16 and not self._is_more():
-                break
-
-    def _is_more(self) -> bool:
-        return bool(select.select([self.connection], [], [], 0.2)[0])
 
     def _compared(self, name: str, text: str) -> Report:
         began, made = time.monotonic(), datetime.now(UTC)
-        scheduler, scheduler_file = self.server.cluster
-        seconds = self.server.timeout_s
+        scheduler, scheduler_file = self._cluster
+        seconds = self._timeout_s
         answer = ask(
             "uploaded",
             seconds,
@@ -232,27 +152,47 @@ class _Answer(BaseHTTPRequestHandler):
         stamp, taken = f"{made:%Y-%m-%dT%H:%M:%SZ}", time.monotonic() - began
         return Report(name, findings, taken, stamp, answer.value["corrected"])
 
-    def _refuse(self, status: HTTPStatus, text: str, hint: str | None = None) -> None:
-        # What was sent and not read would be taken for the next request.
-        self.close_connection = True
-        self._send(status, as_upload_page(None, refused=(text, hint)))
 
-    def _send(
-        self, status: HTTPStatus, text: str, kind: str = _HTML, more: dict[str, str] | None = None
-    ) -> None:
-        body = text.encode("utf-8", "replace")
-        self.send_response(status)
-        for name, value in {**HEADERS, "Content-Security-Policy": _POLICY, **(more or {})}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
+async def _uploaded(request: Request) -> tuple[str, str]:
+    """Return the name of what was uploaded, fit to be shown, and its text."""
+    length = request.headers.get("content-length", "")
+    hint = "choose the project's requirements.txt, pyproject.toml or environment.yml"
+    if not (length.isascii() and length.isdigit()):
+        raise UsageError("read", "the upload", "the request does not state its length", hint)
+    body = b""
+    # With room for what a form adds. Some of what is too much is read, so that a browser reads the answer.
+    most, taken = LARGEST + 4096, 0
+    with anyio.move_on_after(BODY_S) as waited:
+        async for piece in request.stream():
+            taken += len(piece)
+            if taken <= most:
+                body += piece
+            if taken > DRAINED:
+                break
+    if taken > most:
+        raise UsageError("read", "the upload", "it is larger than 1 MiB", hint)
+    if waited.cancelled_caught:
+        raise UsageError("read", "the upload", f"it has not arrived within {BODY_S} s", "try again")
+    given, content = _part(request.headers.get("content-type", ""), body)
+    if not given:
+        raise UsageError("read", "the upload", "no file was chosen", hint)
+    name = _shown(given)
+    if not name.lower().endswith(_KINDS):
+        raise UsageError("read", name, "not a file of a project", hint)
+    try:
+        return name, decoded(content)
+    except UnicodeDecodeError:
+        raise UsageError("read", name, "it is not UTF-8 text", hint) from None
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing of each request."""
+
+def _refused(status: HTTPStatus, text: str, hint: str | None = None) -> Response:
+    # What was sent and not read would be taken for the next request.
+    return _sent(status, as_upload_page(None, refused=(text, hint)), {"Connection": "close"})
+
+
+def _sent(status: HTTPStatus, text: str, more: dict[str, str] | None = None) -> Response:
+    headers = {**HEADERS, "Content-Security-Policy": _POLICY, "Content-Type": _HTML, **(more or {})}
+    return Response(text.encode("utf-8", "replace"), status, headers)
 
 
 def _part(kind: str, body: bytes) -> tuple[str, bytes]:

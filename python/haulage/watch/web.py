@@ -6,24 +6,33 @@ that is slow misses some and gets the latest.
 
 from __future__ import annotations
 
-import hmac
+import asyncio
+import contextlib
 import json
 import secrets
 import threading
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator
 from typing import Any
 
-from haulage.errors import LocalIOError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
 from haulage.watch.state import Message
 from haulage.web import HEADERS, page_files
+from haulage.web.failing import handlers, refusal
+from haulage.web.guarding import Access, Guard, local_hosts
+from haulage.web.serving import Serving, listening
 
 #: Whoever opens more pages than this is told to close some.
 READERS = 32
-#: How long the end waits for the pages to get the last of it.
-LAST_S = 2.0
-
-_EVENTS = "events"
+#: How long the end waits for the pages to get the last of it, in seconds.
+LAST_S = 2
+#: How long nothing is sent before a line of comment finds out whether anybody is there still.
+_QUIET_S = 15.0
 
 
 class Page:
@@ -37,133 +46,105 @@ class Page:
     """
 
     def __init__(self, port: int = 0) -> None:
+        held = listening("127.0.0.1", port, "name another with --port, or none")
         self.token = secrets.token_urlsafe(16)
-        try:
-            self._server = _Server(port, self.token)
-        except OSError as error:
-            hint = "name another with --port, or none"
-            raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
-        self.port = int(self._server.server_address[1])
+        self.port = int(held.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name="haul-page", daemon=True
-        ).start()
+        self._files, self._feed = page_files("haulage.watch"), _Feed()
+        routes = [Route("/{token}/events", self._events), Route("/{token}/{file:path}", self._file)]
+        app = Starlette(routes=routes, exception_handlers=handlers(None))
+        hint = "open the address that haul watch has printed"
+        self._serving = Serving(
+            Guard(app, Access(local_hosts(self.port), self.token, hint, token_after="/")), held, LAST_S
+        )
+        self._thread = threading.Thread(target=self._serving.run, name="haul-page", daemon=True)
+        self._thread.start()
 
     def say(self, message: Message) -> None:
         """Leave it to the next push."""
 
     def draw(self, shown: dict[str, Any], *, last: bool) -> None:
         """Push it to all that look."""
-        self._server.push(json.dumps({**shown, "last": last}).encode(), last=last)
+        self._feed.push(json.dumps({**shown, "last": last}).encode(), last=last)
 
     def close(self) -> None:
         """Stop serving, once those that look have the last of it."""
-        self._server.finish()
-        self._server.shutdown()
-        self._server.server_close()
+        self._feed.end()
+        self._serving.stop()
+        self._thread.join()
+
+    async def _events(self, _: Request) -> Response:
+        if len(self._feed.readers) >= READERS:
+            return refusal(503, f"{READERS} pages are open already", "close some of them")
+        return _Events(self._feed)
+
+    async def _file(self, request: Request) -> Response:
+        found = self._files.get(request.path_params["file"])
+        if found is None:
+            raise HTTPException(404)
+        return Response(found[0], headers={**HEADERS, "Content-Type": found[1]})
 
 
-class _Server(ThreadingHTTPServer):
-    """Holds what is shown, and the readers that wait for the next."""
+class _Feed:
+    """What is shown now, for any number of readers; another thread pushes it."""
 
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, port: int, token: str) -> None:
-        super().__init__(("127.0.0.1", port), _Answer)
-        self.token = token
-        port = int(self.server_address[1])
-        self.hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        self.bodies = page_files("haulage.watch")
-        self.changed = threading.Condition()
-        self.number = 0
-        self.shown = b"{}"
-        self.over = False
-        self.readers = 0
+    def __init__(self) -> None:
+        #: What is shown, its number, and whether nothing follows; replaced as one.
+        self._now: tuple[bytes, int, bool] = (b"{}", 0, False)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.readers: set[asyncio.Event] = set()
 
     def push(self, shown: bytes, *, last: bool) -> None:
         """Hand it to all readers."""
-        with self.changed:
-            self.number += 1
-            self.shown, self.over = shown, last
-            self.changed.notify_all()
+        self._now = (shown, self._now[1] + 1, last)
+        self._tell()
 
-    def after(self, seen: int) -> tuple[bytes | None, int, bool]:
-        """Wait for something newer than that number; return it, its number, and whether it is the last."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.number != seen or self.over, 15)
-            return (self.shown if self.number != seen else None), self.number, self.over
+    def end(self) -> None:
+        """Have the readers leave when they have what is shown."""
+        shown, number, _ = self._now
+        self._now = (shown, number, True)
+        self._tell()
 
-    def finish(self) -> None:
-        """Wait for the readers to leave, :data:`LAST_S` at most."""
-        with self.changed:
-            self.over = True
-            self.changed.notify_all()
-            self.changed.wait_for(lambda: self.readers == 0, LAST_S)
+    def _tell(self) -> None:
+        # Without a loop nobody has come to read.
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a reader that has gone."""
+    def _wake(self) -> None:
+        for came in self.readers:
+            came.set()
+
+    def join(self) -> asyncio.Event:
+        """Count one more reader; return what is set when there is something new for it."""
+        self._loop = asyncio.get_running_loop()
+        came = asyncio.Event()
+        self.readers.add(came)
+        return came
+
+    async def events(self, came: asyncio.Event) -> AsyncIterator[bytes]:
+        """Yield what is shown, whenever it changes."""
+        seen, over = -1, False
+        while not over:
+            came.clear()
+            shown, number, over = self._now
+            yield b":\n\n" if number == seen else b"data: " + shown + b"\n\n"
+            seen = number
+            if not over:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(came.wait(), _QUIET_S)
 
 
-class _Answer(BaseHTTPRequestHandler):
-    """Answers one connection."""
+class _Events(StreamingResponse):
+    """What is shown, sent to one reader until it leaves or nothing follows."""
 
-    server: _Server
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "haul", ""
-    timeout = 30
+    def __init__(self, feed: _Feed) -> None:
+        self._feed, self._came = feed, feed.join()
+        kind = {"Content-Type": "text/event-stream; charset=utf-8", "Connection": "close"}
+        super().__init__(feed.events(self._came), headers={**HEADERS, **kind})
 
-    def do_GET(self) -> None:
-        """Answer, if whoever asks knows the secret and has not been led here under another name."""
-        if self.headers.get("Host") not in self.server.hosts:
-            # A page from elsewhere whose name was made to point at this machine.
-            return self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        token, slash, name = self.path.partition("?")[0].removeprefix("/").partition("/")
-        if not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            return self._refuse(HTTPStatus.FORBIDDEN)
-        if name == _EVENTS:
-            return self._events()
-        if name not in self.server.bodies:
-            return self._refuse(HTTPStatus.NOT_FOUND)
-        body, kind = self.server.bodies[name]
-        return self._send(HTTPStatus.OK, kind, body)
-
-    def _events(self) -> None:
-        server = self.server
-        with server.changed:
-            if server.readers >= READERS:
-                return self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
-            server.readers += 1
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
         try:
-            self._begin(HTTPStatus.OK, "text/event-stream; charset=utf-8", {"Connection": "close"})
-            seen = -1
-            while True:
-                shown, seen, over = server.after(seen)
-                # A line of comment finds out whether anybody is there still.
-                self.wfile.write(b"data: " + shown + b"\n\n" if shown is not None else b":\n\n")
-                self.wfile.flush()
-                if over:
-                    return None
-        except OSError:
-            return None
+            await super().__call__(scope, receive, send)
         finally:
-            self.close_connection = True
-            with server.changed:
-                server.readers -= 1
-                server.changed.notify_all()
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        self._send(status, "text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode())
-
-    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-        self._begin(status, kind, {"Content-Length": str(len(body))})
-        self.wfile.write(body)
-
-    def _begin(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, **HEADERS, **more}.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the address holds the secret."""
+            self._feed.readers.discard(self._came)

@@ -8,12 +8,14 @@ from typing import Any
 
 import uvicorn
 
+from haulage.errors import LocalIOError
 
-def listening(host: str, port: int) -> socket.socket:
+
+def listening(host: str, port: int, hint: str) -> socket.socket:
     """Return a socket that listens there; port 0 takes any free one.
 
     Raises:
-        OSError: The address is taken, or not of this machine.
+        LocalIOError: The address is taken, or not of this machine; ``hint`` says how to name another.
     """
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     # Connections inherit it. Without it the end of a short answer waits 40 ms for the client to acknowledge.
@@ -22,9 +24,9 @@ def listening(host: str, port: int) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
         made.listen(128)
-    except OSError:
+    except OSError as error:
         made.close()
-        raise
+        raise LocalIOError("listen", f"{host}:{port}", error.strerror or str(error), hint) from None
     return made
 
 

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import anyio
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -20,11 +19,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from haulage.errors import BusyError, HaulageError, NotFoundError, UnsupportedError
-from haulage.tables.serve import failing
 from haulage.tables.serve.answering import Bounds, Tally, page
 from haulage.tables.serve.asking import FORMATS, MEDIA, PAGE_ROWS, Asked, asked
 from haulage.tables.serve.entities import edm_of
-from haulage.tables.serve.guarding import EXPOSED, Access, Guard, HostGuard
 from haulage.tables.serve.heading import matches, next_page, of_tally, tag_of, tag_of_version, timing, zipped
 from haulage.tables.serve.openapi import document
 from haulage.tables.serve.sending import compressed, in_thread
@@ -32,11 +29,27 @@ from haulage.tables.serve.sorting import Sorting, is_sorted
 from haulage.tables.serve.streaming import Stream
 from haulage.tables.source import Source
 from haulage.web import HEADERS, page_files
+from haulage.web.failing import answer, handlers, told
+from haulage.web.guarding import Access, Guard
 from haulage.words.numbers import counted
 
 _T = TypeVar("_T")
 #: What was asked lately, of which `/requests/ID` tells.
 REMEMBERED = 256
+_HINT = "/openapi.json lists what is there"
+#: What pages of other origins may read of an answer's head.
+_EXPOSED = (
+    "x-ms-continuation-NextPartitionKey",
+    "x-ms-continuation-NextRowKey",
+    "Link",
+    "ETag",
+    "Server-Timing",
+    "Retry-After",
+    "Haul-Request",
+    "Haul-Rows",
+    "Haul-Sorted",
+    "Haul-Store",
+)
 #: Smaller answers are not worth compressing.
 _COMPRESSED_BYTES = 1024
 
@@ -59,11 +72,14 @@ class Proxy:
         sources: What is served; their names differ.
         access: Who may ask.
         limits: What answers may take.
+        origins: Other origins whose pages may read answers; ``"*"`` for all.
     """
 
-    def __init__(self, sources: Sequence[Source], access: Access, limits: Limits) -> None:
+    def __init__(
+        self, sources: Sequence[Source], access: Access, limits: Limits, origins: Sequence[str] = ()
+    ) -> None:
         self._sources = {source.name: source for source in sources}
-        self._access, self.limits = access, limits
+        self._access, self.limits, self._origins = access, limits, tuple(origins)
         self.sorting = Sorting(limits.sorted_rows)
         self._tallies: OrderedDict[str, Tally] = OrderedDict()
         self._streams = 0
@@ -83,20 +99,19 @@ class Proxy:
         ]
         # Answers to refusals are readable from other origins too; a preflight never shows a token.
         middleware = [
-            Middleware(HostGuard, access=self._access),
             Middleware(
                 CORSMiddleware,
-                allow_origins=list(self._access.origins),
+                allow_origins=list(self._origins),
                 allow_methods=["GET", "HEAD"],
                 allow_headers=["Authorization", "If-None-Match", "Accept"],
-                expose_headers=list(EXPOSED),
+                expose_headers=list(_EXPOSED),
                 allow_private_network=True,
                 max_age=600,
             ),
             Middleware(Guard, access=self._access),
         ]
-        handlers = {HaulageError: _failed, HTTPException: _unknown, Exception: _broken}
-        return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+        errors = {HaulageError: _failed, **handlers(_HINT)}
+        return Starlette(routes=routes, middleware=middleware, exception_handlers=errors)
 
     async def _list(self, _: Request) -> Response:
         tables = [{"name": name, "rows": f"tables/{quote(name)}/rows"} for name in self._sources]
@@ -127,7 +142,7 @@ class Proxy:
         try:
             body, continuation, tag = await self.wait(read, source.name)
         except HaulageError as error:
-            tally.error = failing.told(error)
+            tally.error = told(error)
             raise
         tally.seconds = time.monotonic() - tally.began
         headers = self.headers(key, tally, tally.seconds)
@@ -160,7 +175,7 @@ class Proxy:
         except BaseException as error:
             stream.end()
             if isinstance(error, HaulageError):
-                tally.error = failing.told(error)
+                tally.error = told(error)
             raise
 
     def stream_ended(self) -> None:
@@ -180,8 +195,7 @@ class Proxy:
     async def _file(self, request: Request) -> Response:
         found = self._page.get(request.path_params["file"])
         if found is None:
-            hint = "/openapi.json lists what is there"
-            raise NotFoundError("ask", request.url.path[:200], "nothing is here", hint)
+            raise NotFoundError("ask", request.url.path[:200], "nothing is here", _HINT)
         return Response(found[0], headers={**HEADERS, "Content-Type": found[1]})
 
     def _source(self, request: Request) -> Source:
@@ -207,8 +221,8 @@ class Proxy:
             "Haul-Request": key,
             **timing(tally, seconds),
         }
-        if self._access.origins:
-            headers["Timing-Allow-Origin"] = ", ".join(self._access.origins)
+        if self._origins:
+            headers["Timing-Allow-Origin"] = ", ".join(self._origins)
         if tally.gathered is not None:
             headers["Haul-Sorted"] = f"{counted(tally.gathered, 'row')} gathered, then sorted"
         return headers
@@ -230,14 +244,4 @@ def _asked(request: Request, *, page: bool) -> Asked:
 
 async def _failed(_: Request, error: Exception) -> Response:
     assert isinstance(error, HaulageError)
-    return failing.answer(error)
-
-
-async def _unknown(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    hint = "/openapi.json lists what is there"
-    return failing.refusal(status, f"no answer to {request.url.path[:200]}", hint)
-
-
-async def _broken(_: Request, error: Exception) -> Response:
-    return failing.refusal(500, f"the proxy itself failed: {type(error).__name__}", "please report it")
+    return answer(error, {"unsupported": 406})

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haulage.errors import LocalIOError, UsageError
+from haulage.errors import UsageError
 from haulage.tables.serve.app import Limits, Proxy
-from haulage.tables.serve.guarding import Access
 from haulage.tables.source import Source
+from haulage.web.guarding import Access, local_hosts
 from haulage.web.serving import Serving, listening
 
 #: What a header and the fragment of an address can hold.
@@ -89,20 +88,16 @@ class Server(Serving):
         token: str | None = None,
         origins: Sequence[str] = (),
     ) -> None:
-        held = _listening(where)
+        held = listening(where.host, where.port, "name another with --listen; port 0 takes any free one")
         port = int(held.getsockname()[1])
         shown = f"[{where.host}]" if ":" in where.host else where.host
         self.url = f"http://{shown}:{port}/"
-        names = ("127.0.0.1", "localhost", "[::1]")
-        hosts = tuple(f"{name}:{port}" for name in names) if where.is_here else None
-        app = Proxy(sources, Access(hosts, token, tuple(origins)), limits).app()
-        super().__init__(app, held, LAST_S)
-
-
-def _listening(where: Address) -> socket.socket:
-    try:
-        return listening(where.host, where.port)
-    except OSError as error:
-        hint = "name another with --listen; port 0 takes any free one"
-        cause = error.strerror or str(error)
-        raise LocalIOError("listen", f"{where.host}:{where.port}", cause, hint) from None
+        access = Access(
+            local_hosts(port) if where.is_here else None,
+            token,
+            "ask under the address that the proxy printed, or start it with --listen ADDRESS",
+            "send the header Authorization: Bearer TOKEN, or ?token=TOKEN",
+            # Rows and what is known of them; the page and the description of the interface tell neither.
+            guarded=("/tables", "/requests"),
+        )
+        super().__init__(Proxy(sources, access, limits, origins).app(), held, LAST_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator
 from contextlib import closing
@@ -12,12 +13,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from haulage.errors import HaulageError
-from haulage.tables.serve import failing
+from haulage.tables.serve import arrow
 from haulage.tables.serve.answering import Tally, pieces
 from haulage.tables.serve.asking import MEDIA, Asked, Format
 from haulage.tables.serve.heading import matches, tag_of_version, zipped
 from haulage.tables.serve.sending import Reading, compressed, send_all
 from haulage.tables.source import Source
+from haulage.web.failing import told
 
 if TYPE_CHECKING:
     from haulage.tables.serve.app import Proxy
@@ -83,7 +85,7 @@ class Stream(Response):
                 timeout=limits.timeout,
                 limiter=self._proxy.threads,
             )
-            tally.error = failing.told(error) if error else None
+            tally.error = told(error) if error else None
             tally.seconds = time.monotonic() - tally.began
         finally:
             self.end()
@@ -107,5 +109,18 @@ def _with_last_words(made: Generator[bytes], format: Format) -> Generator[bytes]
                 begun = True
         except HaulageError as error:
             if begun:
-                yield failing.last_words(error, format)
+                yield _last_words(error, format)
             raise
+
+
+def _last_words(error: HaulageError, format: Format) -> bytes:
+    """Return what an answer breaks off with, so that nobody takes it for whole.
+
+    A last line of NDJSON tells the error; Arrow ends within a message, on which every reader fails. JSON and
+    Atom are never closed. CSV has no end that could be missing, so that only the cut connection tells.
+    """
+    if format == "ndjson":
+        return json.dumps(told(error), ensure_ascii=False).encode() + b"\n"
+    if format == "arrow":
+        return arrow.failure(json.dumps(told(error)))
+    return b""

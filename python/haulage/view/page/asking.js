@@ -18,8 +18,8 @@ export const onCost = (call) => {
 
 const refusal = async (answer) => {
   try {
-    const { error } = await answer.json();
-    return new Refused(error.message, error.hint, answer.status, error.code);
+    const { code, error, hint } = await answer.json();
+    return new Refused(error, hint, answer.status, code);
   } catch {
     return new Refused(`The server responded with HTTP ${answer.status}.`, 'reload the page', answer.status);
   }

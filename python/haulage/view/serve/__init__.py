@@ -1,5 +1,5 @@
 """The local, read-only HTTP server of the viewer.
 
-A request goes through ``guarding`` (access), ``app`` (routes), ``library`` (open files and their cache) and
-``views`` (values, series, means).
+A request goes through ``app`` (routes; :mod:`haulage.web` lets it in), ``library`` (open files and their
+cache) and ``views`` (values, series, means).
 """

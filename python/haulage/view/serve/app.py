@@ -22,10 +22,11 @@ from haulage.errors import HaulageError, NotFoundError, SourceChangedError, Usag
 from haulage.view.cf import axes
 from haulage.view.cf.grids import Corners
 from haulage.view.reading.cost import Cost, counting
-from haulage.view.serve import catalogue, equality, exporting, failing, views, zarr
-from haulage.view.serve.guarding import Guard
+from haulage.view.serve import catalogue, equality, exporting, views, zarr
 from haulage.view.serve.library import Library, replaced
 from haulage.web import HEADERS, page_files
+from haulage.web.failing import answer, handlers
+from haulage.web.guarding import Access, Guard, local_hosts
 
 #: Sent at a time of what is large.
 _PIECE_BYTES = 1 << 20
@@ -33,6 +34,8 @@ _PIECE_BYTES = 1 << 20
 _MESH_CORNERS = 1 << 21
 _EXPOSED = ("X-Haul-Requests", "X-Haul-Bytes", "X-Haul-Milliseconds", "X-Haul-Round-Trips", "ETag")
 _PAGE = "haulage.view"
+#: What is wrong with a file is not the fault of the store.
+_STATUS = {"protocol": 422, "integrity": 422}
 #: What lies in the folder of the page besides what every page is made of.
 _MORE = {"json": "application/json", "bin": "application/octet-stream", "svg": "image/svg+xml"}
 
@@ -70,8 +73,17 @@ class Application:
             Route("/zarr/{token}/{rest:path}", self._counted(self._zarr), methods=["GET", "OPTIONS"])
         )
         routes.append(Route("/{file:path}", self._static))
-        app = Starlette(routes=routes, exception_handlers={HTTPException: _unknown, Exception: _broken})
-        self.guard = Guard(app, port, token)
+        access = Access(
+            local_hosts(port),
+            token,
+            "open the address that haul view has printed",
+            # What the page is made of tells nothing of what is viewed.
+            guarded=("/api/", "/zarr/"),
+            token_after="/zarr/",
+            cookie=f"haul-view-{port}",
+        )
+        self._cookie = str(access.cookie)
+        self.guard = Guard(Starlette(routes=routes, exception_handlers=handlers(None)), access)
 
     def _counted(self, call: Callable[[Request], Response]) -> Callable[[Request], Response]:
         """Return an endpoint, run in a thread, that says what it cost and turns errors into answers."""
@@ -84,9 +96,9 @@ class Application:
                 except SourceChangedError as error:
                     for key in ("name", "name2"):
                         self._library.forget(request.query_params.get(key, ""))
-                    response = failing.answer(replaced(error))
+                    response = answer(replaced(error), _STATUS)
                 except HaulageError as error:
-                    response = failing.answer(error)
+                    response = answer(error, _STATUS)
             _say(response, cost)
             if request.url.path.startswith("/zarr/"):
                 response.headers["Access-Control-Allow-Origin"] = "*"
@@ -275,9 +287,7 @@ class Application:
         response = Response(body, headers={**HEADERS, "Content-Type": kind})
         if request.query_params.get("token") == self._token:
             # The page's own requests show it from here on; the address need not.
-            response.set_cookie(
-                self.guard.cookie, self._token, httponly=True, samesite="strict", path="/api/"
-            )
+            response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/api/")
         return response
 
 
@@ -393,13 +403,3 @@ def _name(request: Request) -> str:
 def _tag(request: Request, etag: str) -> str:
     asked = f"{haulage.__version__} {unquote(str(request.url.query))} {request.url.path} {etag}"
     return f'"{hashlib.sha256(asked.encode()).hexdigest()[:24]}"'
-
-
-async def _unknown(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return failing.refusal(status, "not_found", f"there is nothing at {request.url.path[:200]}", None)
-
-
-async def _broken(_: Request, error: Exception) -> Response:
-    message = f"the server itself failed: {type(error).__name__}"
-    return failing.refusal(500, "service", message, "please report it")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import socket
 from pathlib import Path
 
-from haulage.errors import LocalIOError
 from haulage.view.index.keeping import Keeper
 from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
@@ -42,12 +40,11 @@ class Server(Serving):
         rows: ReadRows | None = None,
         filter: str | None = None,
     ) -> None:
-        held = _listening(port)
+        held = listening("127.0.0.1", port, "name another with --port, or none")
         self.port = int(held.getsockname()[1])
         self.token = secrets.token_urlsafe(16)
         self._library = Library(place, cache, keeper, rows, filter)
-        app = Application(self._library, self.port, self.token).guard
-        super().__init__(app, held, LAST_S)
+        super().__init__(Application(self._library, self.port, self.token).guard, held, LAST_S)
 
     @property
     def url(self) -> str:
@@ -65,11 +62,3 @@ class Server(Serving):
             super().run()
         finally:
             self._library.close()
-
-
-def _listening(port: int) -> socket.socket:
-    try:
-        return listening("127.0.0.1", port)
-    except OSError as error:
-        hint = "name another with --port, or none"
-        raise LocalIOError("serve", f"127.0.0.1:{port}", error.strerror or str(error), hint) from None
