@@ -76,6 +76,7 @@ CORE = {
     "errors",
     "outputs",
     "emulator",
+    "lazy",
     "stores",
 }
 #: What each part of the Python package may import from it, besides its own parts.
@@ -124,6 +125,7 @@ PYTHON_MAY = {
     "cluster": CORE | {"__init__", "_engine"},
     "doctor": CORE | {"__init__", "_engine", "cluster", "commands", "web"},
     "web": {"errors"},
+    "lazy": set(),
     "watch": CORE | {"__init__", "_engine", "commands", "web"},
     "tables": CORE | {"__init__", "_engine", "commands", "web"},
     "view": CORE | {"__init__", "commands", "web"},

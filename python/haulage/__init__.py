@@ -14,6 +14,8 @@ Names are imported on first use, which keeps ``import haulage`` fast.
 
 from __future__ import annotations
 
+from haulage.lazy import importing
+
 # As `typing.TYPE_CHECKING`, whose import costs more than the rest of the command's start.
 TYPE_CHECKING = False
 
@@ -93,22 +95,18 @@ _HOMES = {
         " SourceChangedError StalledError StorageFullError TransientError UnsupportedError UsageError"
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted([*_HOME_OF, "__version__"])
+__all__ = sorted([*" ".join(_HOMES.values()).split(), "__version__"])
+
+_named = importing(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
+    if name != "__version__":
+        return _named(name)
+    from haulage._engine import VERSION
 
-    if name == "__version__":
-        value: object = import_module("haulage._engine").VERSION
-    elif name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
-    else:
-        raise AttributeError(f"module 'haulage' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    return VERSION
 
 
 def __dir__() -> Iterable[str]:

@@ -9,6 +9,8 @@ Names are imported on first use: each question is answered by a process of its o
 
 from __future__ import annotations
 
+from haulage.lazy import importing
+
 # As `typing.TYPE_CHECKING`, whose import those processes do without.
 TYPE_CHECKING = False
 
@@ -17,14 +19,10 @@ if TYPE_CHECKING:
     from haulage.doctor.finding import Finding as Finding, Level as Level, Report as Report
 
 __all__ = ["Finding", "Level", "Report", "examine", "examine_project"]
-
-
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in __all__:
-        raise AttributeError(f"module 'haulage.doctor' has no attribute {name!r}")
-    home = "examining" if name.startswith("examine") else "finding"
-    found: object = getattr(import_module(f"haulage.doctor.{home}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = importing(
+    __name__,
+    {
+        "haulage.doctor.examining": "examine examine_project",
+        "haulage.doctor.finding": "Finding Level Report",
+    },
+)

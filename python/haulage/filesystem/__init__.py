@@ -12,6 +12,8 @@ fsspec URLs reads and writes through the engine; there is nothing to import or r
 
 from __future__ import annotations
 
+from haulage.lazy import importing
+
 # As `typing.TYPE_CHECKING`: what needs fsspec or zarr is imported when it is first used.
 TYPE_CHECKING = False
 
@@ -23,28 +25,23 @@ if TYPE_CHECKING:
     )
     from haulage.filesystem.store import ZarrStore as ZarrStore, zarr_store as zarr_store
 
-_HOME_OF = {
-    "AzureFileSystem": "base",
-    "HaulageFileSystem": "base",
-    "S3FileSystem": "base",
-    "ZarrStore": "store",
-    "zarr_store": "store",
-}
+_named = importing(
+    __name__,
+    {
+        "haulage.filesystem.base": "AzureFileSystem HaulageFileSystem S3FileSystem",
+        "haulage.filesystem.store": "ZarrStore zarr_store",
+    },
+)
 
 __all__ = ["AzureFileSystem", "HaulageFileSystem", "S3FileSystem", "ZarrStore", "zarr_store"]
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'haulage.filesystem' has no attribute {name!r}")
     try:
-        found: object = getattr(import_module(f"haulage.filesystem.{_HOME_OF[name]}"), name)
+        found: object = _named(name)
     except ModuleNotFoundError as missing:
         extra = {"fsspec": "fsspec", "zarr": "zarr"}.get((missing.name or "").split(".")[0])
-        if extra is None:
-            raise
-        missing.add_note(f"hint: pip install 'haulage[{extra}]'")
+        if extra is not None:
+            missing.add_note(f"hint: pip install 'haulage[{extra}]'")
         raise
     return found

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from haulage.lazy import importing
+
 if TYPE_CHECKING:
     from haulage.lab.analysis.model import (
         Analysis as Analysis,
@@ -18,19 +20,12 @@ if TYPE_CHECKING:
     )
     from haulage.lab.analysis.pipeline import analyse as analyse
 
-_HOMES = {
-    "analyse": "pipeline",
-    **dict.fromkeys(("Analysis", "Finding", "Result", "Status", "Verdict"), "model"),
-}
+__all__ = ["Analysis", "Finding", "Result", "Status", "Verdict", "analyse"]
 
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module 'haulage.lab.analysis' has no attribute {name!r}")
-    value = getattr(import_module(f"haulage.lab.analysis.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importing(
+    __name__,
+    {
+        "haulage.lab.analysis.pipeline": "analyse",
+        "haulage.lab.analysis.model": "Analysis Finding Result Status Verdict",
+    },
+)

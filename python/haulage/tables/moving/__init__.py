@@ -1,5 +1,6 @@
 """Export, import, copy and back up tables, and verify that two hold the same rows."""
 
+from haulage.lazy import importing
 from haulage.tables.moving.results import (
     Compared as Compared,
     Difference as Difference,
@@ -34,11 +35,4 @@ __all__ = [
     "index_table",
     "verify",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module("haulage.tables.moving.operations"), name)
+__getattr__ = importing(__name__, {"haulage.tables.moving.operations": " ".join(__all__)})

@@ -6,6 +6,8 @@
 "haul table import data.parquet az-table://obs --partition-key '{station}' --row-key '{day:02}'"
 """
 
+from haulage.lazy import importing
+
 # As `typing.TYPE_CHECKING`: what needs DuckDB is imported when it is first used, so that help comes at once.
 TYPE_CHECKING = False
 
@@ -15,13 +17,11 @@ if TYPE_CHECKING:
     from haulage.tables.plan.proposing import Plan, choose, predict, propose, reasons
 
 __all__ = ["IndexPlan", "Plan", "Prediction", "choose", "index_plan", "predict", "propose", "reasons"]
-
-_HOME_OF = {"IndexPlan": "index", "index_plan": "index", "Prediction": "plan.predicting"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"haulage.tables.{_HOME_OF.get(name, 'plan.proposing')}"), name)
+__getattr__ = importing(
+    __name__,
+    {
+        "haulage.tables.index": "IndexPlan index_plan",
+        "haulage.tables.plan.predicting": "Prediction",
+        "haulage.tables.plan.proposing": "Plan choose predict propose reasons",
+    },
+)
