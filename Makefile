@@ -207,7 +207,7 @@ checks:
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	cd examples/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --explicit-package-bases .
-	cd benchmarks && MYPYPATH=. ../$(BIN)/mypy --strict --explicit-package-bases .
+	cd benchmarks && MYPYPATH=.:lab ../$(BIN)/mypy --strict --explicit-package-bases .
 	$(BIN)/python -m mypy.stubtest haulage._engine
 	cargo fetch --quiet --locked --manifest-path fuzz/Cargo.toml
 	$(BIN)/python scripts/check_imports.py
@@ -236,9 +236,9 @@ campaign: build peers
 # Forty causes put there on purpose, ten times each, and links of known rate: some hours on an idle machine.
 lab-truth: SEEDS ?= 10
 lab-truth: build $(STAMPS)/people
-	$(BIN)/python -m haulage.lab.experiments.truth --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md
-	$(BIN)/python -m haulage.lab.experiments.truth --seeds $(SEEDS) --rows build/truth.jsonl --out docs/concepts/why-not-faster.md
-	$(BIN)/python -m haulage.lab.experiments.truth --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
+	$(BIN)/python benchmarks/lab/score_verdicts.py --ceiling --seeds 1 --out docs/concepts/how-the-lab-measures.md
+	$(BIN)/python benchmarks/lab/score_verdicts.py --seeds $(SEEDS) --rows build/truth.jsonl --out docs/concepts/why-not-faster.md
+	$(BIN)/python benchmarks/lab/score_verdicts.py --calibrate --seeds 20 --out docs/concepts/how-the-lab-measures.md
 
 # Coverage, false alarms and power of every number that is printed, on made data: some minutes; no network, no transfer.
 lab-statistics: build

@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 
+import known_ceilings
 from haulage.lab.analysis import analyse
 from haulage.lab.ceiling import measure_ceiling, steady_s
 from haulage.lab.ceiling.counters import Counters, connections, weighted_rate
 from haulage.lab.ceiling.path import LEAST_S, MOST_S, between
 from haulage.lab.ceiling.rounds import Round, estimate
-from haulage.lab.experiments import known_links
 from haulage.lab.plan import Plan
 from haulage.lab.target import parse_target, start_emulator
 from lab import made_runs
@@ -92,7 +92,7 @@ def test_the_kernel_counts_the_bytes_of_our_own_connections() -> None:
 @pytest.mark.parametrize("link", ["rtt=5ms,conn=20mbit,total=40mbit"])
 def test_a_link_is_measured_as_what_it_is(link: str) -> None:
     """The 64 connections that shared sixteen blocks found 20.3 where 40 was true."""
-    for one in known_links.measure(link, time_ns=500_000_000, directions=["up"]):
+    for one in known_ceilings.measure(link, time_ns=500_000_000, directions=["up"]):
         # A machine with other work may be slower than the link; the error is then said to be its own.
         assert abs(one.error) < 0.05 or one.bound_by_machine, one
         assert one.low <= one.found <= one.high

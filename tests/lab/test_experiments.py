@@ -18,17 +18,19 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from haulage.errors import ServiceError
+import known_rates
+import score_verdicts
+from haulage.errors import ServiceError, UnsupportedError
 from haulage.lab.analysis import analyse
 from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects
 from haulage.lab.analysis.verdict import decide
-from haulage.lab.experiments import calibration, confirm, truth
+from haulage.lab.experiments import confirm
 from haulage.lab.experiments.confirm import changes, experiment, save, settle, sized
-from haulage.lab.experiments.injected import CASES, case, compile_shim, stage
-from haulage.lab.experiments.single import evidence_of, write_single
 from haulage.lab.experiments.trial import Observation, Setting, Site
 from haulage.lab.target import Endpoint, start_emulator
+from injected_causes import CASES, case, compile_shim, stage
+from single_transfer import evidence_of, write_single
 
 KIB, MIB = 2**10, 2**20
 SMALL = Setting(1, 2 * MIB, 4, 128 * KIB)
@@ -268,7 +270,7 @@ def test_an_injected_cause_is_named_or_left_open(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(confirm, "REPLICATES", 3)
     monkeypatch.setattr(confirm, "BUDGET_S", 0.0)
     cause = "server"
-    found = truth.judge(case(cause, 3), tmp_path, tmp_path, None)
+    found = score_verdicts.judge(case(cause, 3), tmp_path, tmp_path, None)
     # Other work on the machine may leave it open; it must not make it wrong.
     assert found.named in (cause, "undetermined"), found.evidence
 
@@ -291,6 +293,18 @@ def test_a_slow_disk_is_asked_for_nothing_that_is_in_memory(tmp_path: Path) -> N
     assert asked.stdout.split() == [str(errno.ENOSYS), str(errno.ENOTSUP)]
 
 
+def test_a_slow_disk_needs_a_c_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnsupportedError), stage(case("disk", 1), tmp_path, tmp_path, None):
+        pass
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UnsupportedError, match="no C compiler"):
+        compile_shim(tmp_path / "build")
+    (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    with pytest.raises(UnsupportedError, match="glibc"):
+        compile_shim(tmp_path / "build")
+
+
 @pytest.mark.long
 def test_a_slow_disk_is_as_slow_as_it_was_made(tmp_path: Path) -> None:
     slow = case("disk", 1)
@@ -304,13 +318,13 @@ def test_a_slow_disk_is_as_slow_as_it_was_made(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_known_link_is_reported(tmp_path: Path) -> None:
-    found = calibration.measure_link(50_000_000, "up", tmp_path, replicates=3)
+    found = known_rates.measure_link(50_000_000, "up", tmp_path, replicates=3)
     assert abs(found.error) < 0.05
 
 
 @pytest.mark.long
 def test_the_same_against_itself_is_compared(tmp_path: Path) -> None:
-    found = calibration.against_itself(1, tmp_path, replicates=6)
+    found = known_rates.against_itself(1, tmp_path, replicates=6)
     assert found.shift.n == 6
     assert found.ratio.value == pytest.approx(1, abs=0.1)
 
@@ -329,26 +343,26 @@ def test_kept_cases_are_judged_again_by_the_rules_of_now(tmp_path: Path) -> None
         of={"memory": Effect(1.32, 1.17, 1.51, 10), "processors": Effect(0.63, 0.56, 0.71, 10)}, n=10
     )
     record = replace(LOOKED_INTO, phases=(Phase(0.0, 0.4, 1e8), Phase(0.4, 1.0, 3e7)))
-    former = truth.Scored(
+    former = score_verdicts.Scored(
         "none 3", "cpu", 3, True, "cpu", "cpu", "confirmed", asdict(gave), asdict(record), [], 1e6, 1.0
     )
     rows = tmp_path / "rows.jsonl"
     rows.write_text(json.dumps(asdict(former)) + "\n")
-    (again,) = truth.judge_again(rows)
+    (again,) = score_verdicts.judge_again(rows)
     assert (again.named, again.status, again.right) == ("changed", "seen", False)
     assert again.effects == json.loads(json.dumps(asdict(gave)))
 
 
 def test_the_matrix_counts_silence_apart_and_what_was_confirmed_wrongly() -> None:
-    def scored(cause: str, named: str, status: str = "confirmed") -> truth.Scored:
-        return truth.Scored(
+    def scored(cause: str, named: str, status: str = "confirmed") -> score_verdicts.Scored:
+        return score_verdicts.Scored(
             cause, cause, 0, named == cause, "undetermined", named, status, {}, {}, [], 1e6, 1.0
         )
 
     quiet = scored("disk 2", "undetermined", "undetermined")
     rows = [*[scored("disk", "disk")] * 8, scored("disk", "cpu"), quiet]
-    text = truth.table(rows)
+    text = score_verdicts.table(rows)
     assert "| disk | 1 | 8 | 1 | 8/10 | 9 | 1 |" in text
     assert "2 cases, 10 transfers: 80% named rightly, 1 wrongly, 1 undetermined." in text
     assert "9 were confirmed, 1 of these wrongly." in text
-    assert truth.right_share(rows) == 0.8
+    assert score_verdicts.right_share(rows) == 0.8

@@ -27,8 +27,7 @@ from haulage.lab.analysis import ledger, query
 from haulage.lab.arms.external import find
 from haulage.lab.cli import generate as generating
 from haulage.lab.cli.network import own_network
-from haulage.lab.experiments import injected, single, trial
-from haulage.lab.experiments.trial import Observation
+from haulage.lab.experiments import trial
 from haulage.lab.report.compare import compare
 from haulage.lab.report.verify import verify
 from haulage.lab.store import RunStore
@@ -137,10 +136,6 @@ def overlapping() -> pd.DataFrame:
     return pd.DataFrame({"cell": [0], "lanes": [1], "wall_ns": [10], "spent_ns": [12], "category": ["send"]})
 
 
-def failed() -> Observation:
-    return Observation(1, 1, 1.0, 1, 0.0, 1.0, 1.0, 1.0, 1, 1, "failed", 0, "", "")
-
-
 ACTS: list[tuple[type[HaulageError], Act]] = [
     (UsageError, lambda _: parse_target(URL, faults="flip=1%")),
     (UsageError, lambda _: parse_target("http://[::1/data?sig=AAAA")),
@@ -176,9 +171,7 @@ ACTS: list[tuple[type[HaulageError], Act]] = [
         ServiceError,
         lambda at: trial.Site(NOWHERE, at, {"PYTHONHOME": "/nowhere"}).transfer(trial.Setting(1, 1000, 1)),
     ),
-    (ServiceError, lambda at: single.evidence_of(failed(), trial.Setting(1, 1000, 1), at / "run")),
     (ServiceError, lambda _: start_emulator(store="/dev/null/x")),
-    (UnsupportedError, lambda at: injected.stage(injected.case("disk", 1), at, at, None).__enter__()),
     (UsageError, of_another_version),
 ]
 
@@ -219,14 +212,6 @@ def test_tools_that_are_not_there(
         find("rclone")
     sentence(caught.value)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UnsupportedError) as without:
-        injected.compile_shim(tmp_path / "build")
-    assert without.value.hint == "install cc"
-    (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "cc").chmod(0o755)
-    with pytest.raises(UnsupportedError) as broken:
-        injected.compile_shim(tmp_path / "build")
-    assert broken.value.hint == "needs Linux with glibc"
     monkeypatch.delenv("HAUL_LAB_NETWORK", raising=False)
     with pytest.raises(UnsupportedError) as alone:
         own_network(parse_target("packets:rtt=5ms"))

@@ -1,6 +1,6 @@
 """Scores the verdicts against causes that were injected, and the lab against links of known rate.
 
-    python -m haulage.lab.experiments.truth --out truth.md
+    python benchmarks/lab/score_verdicts.py --out truth.md
 
 More than forty cases (single causes, mixed ones, links that change, none at all, other work on the
 machine), ten seeds each: a transfer of a second or two is recorded, the cause named from the record
@@ -21,14 +21,15 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+import known_ceilings
+import known_rates
 from haulage.errors import HaulageError
 from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects, effects_of
 from haulage.lab.analysis.verdict import decide
-from haulage.lab.experiments import calibration, known_links
 from haulage.lab.experiments.confirm import settle
-from haulage.lab.experiments.injected import CASES, Case, case, compile_shim, stage
-from haulage.lab.experiments.single import evidence_of
+from injected_causes import CASES, Case, case, compile_shim, stage
+from single_transfer import evidence_of
 
 #: Cases beside each other that wait most of the time.
 JOBS = 2
@@ -216,7 +217,7 @@ def put(text: str, path: Path, name: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the tables; return 1 if they miss what they have to reach."""
-    parser = argparse.ArgumentParser(prog="python -m haulage.lab.experiments.truth", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="Markdown file, or one with marks for it; default stdout")
     parser.add_argument("--rows", type=Path, help="every case as a line of JSON goes here")
     parser.add_argument("--again", type=Path, help="judge such lines by the current rules; moves nothing")
@@ -235,9 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         if chosen.ceiling:
-            text, good = known_links.make(range(chosen.seeds), said)
+            text, good = known_ceilings.make(range(chosen.seeds), said)
         elif chosen.calibrate:
-            text, good = calibration.make(chosen.build, chosen.seeds, said)
+            text, good = known_rates.make(chosen.build, chosen.seeds, said)
         else:
             seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
             causes = chosen.causes.split(",")
