@@ -242,7 +242,7 @@ lab-truth: build $(STAMPS)/people
 
 # Coverage, false alarms and power of every number that is printed, on made data: some minutes; no network, no transfer.
 lab-statistics: build
-	$(BIN)/python -m haulage.lab.analysis.statistics.simulated --out docs/concepts/how-the-lab-measures.md
+	$(BIN)/python benchmarks/lab/check_statistics.py --out docs/concepts/how-the-lab-measures.md
 
 # Apart from the rest of target/: every crate is built once more, with coverage.
 fuzz:

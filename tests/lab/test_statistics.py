@@ -9,8 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import check_series
+import check_statistics
+import generated_data
 from haulage.lab.analysis import statistics as st
-from haulage.lab.analysis.statistics import made, made_series, simulated
 
 #: Two of these in the gate, all of them in `make long`.
 SEEDS = pytest.mark.parametrize(
@@ -341,14 +343,16 @@ def test_flat_region_stops_at_a_worse_level() -> None:
 
 
 def share_held(made_of: Callable[[], tuple[st.Interval, float]], times: int) -> float:
-    return made.held("", "", made_of, times).share
+    return generated_data.held("", "", made_of, times).share
 
 
 @pytest.mark.parametrize("n", [12, pytest.param(20, marks=pytest.mark.long)])
-@pytest.mark.parametrize("draw", [made.lognormal, pytest.param(made.heavy, marks=pytest.mark.long)])
-def test_the_interval_of_a_crossover_is_no_wider_than_it_says(n: int, draw: made.Draw) -> None:
+@pytest.mark.parametrize(
+    "draw", [generated_data.lognormal, pytest.param(generated_data.heavy, marks=pytest.mark.long)]
+)
+def test_the_interval_of_a_crossover_is_no_wider_than_it_says(n: int, draw: generated_data.Draw) -> None:
     random = np.random.default_rng(23)
-    assert 0.91 <= share_held(lambda: made_series.crossing(random, draw, n), 150) <= 0.98
+    assert 0.91 <= share_held(lambda: check_series.crossing(random, draw, n), 150) <= 0.98
 
 
 def test_the_bounds_of_a_crossover_do_not_depend_on_the_sizes_tried_between() -> None:
@@ -360,10 +364,10 @@ def test_the_bounds_of_a_crossover_do_not_depend_on_the_sizes_tried_between() ->
 
 
 @draws(15, 60)
-@pytest.mark.parametrize("draw", [made.lognormal, made.alike])
-def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: made.Draw, times: int) -> None:
+@pytest.mark.parametrize("draw", [generated_data.lognormal, generated_data.alike])
+def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: generated_data.Draw, times: int) -> None:
     random = np.random.default_rng(24)
-    assert share_held(lambda: made_series.dated(random, draw, 144, 1.5 * made.NOISE), times) >= 0.9
+    assert share_held(lambda: check_series.dated(random, draw, 144, 1.5 * generated_data.NOISE), times) >= 0.9
 
 
 @pytest.mark.parametrize(
@@ -371,7 +375,9 @@ def test_the_dates_of_a_weak_step_hold_it_as_often_as_they_say(draw: made.Draw, 
 )
 def test_a_level_that_gives_just_enough_is_not_left_out_of_the_range_of_the_knee(n: int) -> None:
     random = np.random.default_rng(25)
-    held = share_held(lambda: (made_series.knee(random, made.lognormal, n, made_series.JUST), 8.0), 400)
+    held = share_held(
+        lambda: (check_series.knee(random, generated_data.lognormal, n, check_series.JUST), 8.0), 400
+    )
     assert 0.93 <= held <= 0.98
 
 
@@ -379,7 +385,7 @@ def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() ->
     random = np.random.default_rng(26)
     shared = [random.standard_normal(6) + random.standard_normal((8, 6)) for _ in range(200)]
     assert sum(st.serial(rows).shown for rows in shared) <= 14
-    drifting = [st.serial(made.alike(random, (8, 12))) for _ in range(30)]
+    drifting = [st.serial(generated_data.alike(random, (8, 12))) for _ in range(30)]
     assert sum(found.shown for found in drifting) >= 27
     assert 1.3 < plain.median(found.wider for found in drifting) < 2.2
     assert not st.serial([[1.0, 2.0, 3.0]]).shown
@@ -388,17 +394,20 @@ def test_replicates_that_are_alike_one_after_the_other_are_told_from_others() ->
 @pytest.mark.parametrize(
     "n", [6, pytest.param(12, marks=pytest.mark.long), pytest.param(20, marks=pytest.mark.long)]
 )
-@pytest.mark.parametrize("draw", [made.alike, made.lognormal])
+@pytest.mark.parametrize("draw", [generated_data.alike, generated_data.lognormal])
 def test_medians_of_replicates_that_are_alike_get_intervals_that_hold_the_truth(
-    n: int, draw: made.Draw
+    n: int, draw: generated_data.Draw
 ) -> None:
     random = np.random.default_rng(28)
-    held = share_held(lambda: (simulated.of_a_run(random, draw, (8, n)), 1.0), 400)
+    held = share_held(lambda: (check_statistics.of_a_run(random, draw, (8, n)), 1.0), 400)
     assert 0.9 <= held <= 0.99
 
 
 def test_no_one_is_blamed_because_a_fall_was_missed_at_one_place() -> None:
     random = np.random.default_rng(27)
-    said = [made_series.fault(random, made.lognormal, made.NOISE, {"first": 0.5}) for _ in range(20)]
+    said = [
+        check_series.fault(random, generated_data.lognormal, generated_data.NOISE, {"first": 0.5})
+        for _ in range(20)
+    ]
     assert set(said) <= {"path", "undetermined"}
     assert said.count("path") >= 4

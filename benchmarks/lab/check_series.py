@@ -8,9 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from haulage.lab.analysis import collapse, statistics as st
-from haulage.lab.analysis.statistics import Floats, Interval
-from haulage.lab.analysis.statistics.made import (
+from generated_data import (
     KINDS,
     NOISE,
     SIZES,
@@ -24,6 +22,8 @@ from haulage.lab.analysis.statistics.made import (
     lognormal,
     share,
 )
+from haulage.lab.analysis import collapse, statistics as st
+from haulage.lab.analysis.statistics import Floats, Interval
 
 TAILS: dict[str, Draw] = {"lognormal": lognormal, "heavy-tailed": heavy}
 #: Requests in flight, and what they give where the rate stops at 8, and where 8 give just enough.

@@ -1,6 +1,6 @@
 """How often intervals hold the truth, tests cry wolf, and differences are found: on made data, as a table.
 
-    python -m haulage.lab.analysis.statistics.simulated --out table.md
+    python benchmarks/lab/check_statistics.py --out table.md
 
 Data are lognormal, heavy-tailed (Student's t with three degrees of freedom), of two heaps, alike from one to
 the next (AR(1), one half), and in cells (intra-class correlation one half), all on the logarithm.
@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from haulage.lab.analysis import statistics as st
-from haulage.lab.analysis.statistics import Floats, Interval, made_series
-from haulage.lab.analysis.statistics.made import (
+import check_series
+from generated_data import (
     KINDS,
     MEDIANS,
     NOISE,
@@ -32,6 +31,8 @@ from haulage.lab.analysis.statistics.made import (
     lognormal,
     share,
 )
+from haulage.lab.analysis import statistics as st
+from haulage.lab.analysis.statistics import Floats, Interval
 
 
 def cells(random: Random, count: int, each: int, draw: Draw = lognormal) -> list[Floats]:
@@ -246,11 +247,11 @@ def table(draws: int = 1000, seed: int = 1) -> list[Row]:
     random = np.random.default_rng(seed)
     return [
         *coverage(random, draws),
-        *made_series.coverage(random, draws),
+        *check_series.coverage(random, draws),
         *false_alarms(random, draws),
-        *made_series.false_alarms(random, draws),
+        *check_series.false_alarms(random, draws),
         *power(random, draws),
-        *made_series.power(random, draws),
+        *check_series.power(random, draws),
     ]
 
 
