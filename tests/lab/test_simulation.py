@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+import simulate_2010
 from haulage.lab.simulation import founding
 from haulage.lab.simulation.calibrate import calibrate, compared, mean_error
 from haulage.lab.simulation.model import Load, Nodes, Request, Service, simulate
@@ -143,14 +144,14 @@ def test_without_one_alone_there_is_no_simulation() -> None:
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_what_was_lost_in_2010_comes_about_again(direction: str) -> None:
     rows = [row for row in founding.rows() if row["direction"] == direction]
-    assert [row["demand_over_bound"] for row in rows] == list(founding.DEMANDS)
+    assert [row["demand_over_bound"] for row in rows] == list(simulate_2010.DEMANDS)
     like = [row for row in rows if row["is_as_then"]]
     assert like, "no demand explains what was lost"
     for row in like:
         # Over ten minutes clients that back off keep the service as busy as those that are paced.
         assert abs(row["kept_by_pacing_share"]) < 0.03
         assert row["refused_share_of_requests"] > 0.1
-    least, most = founding.LOST[direction]
+    least, most = simulate_2010.LOST[direction]
     refused = [row["lost_refused_share"] for row in rows]
     assert min(refused) < least < most < max(refused)
 
@@ -158,7 +159,7 @@ def test_what_was_lost_in_2010_comes_about_again(direction: str) -> None:
 @pytest.mark.long
 def test_what_lies_beside_the_simulation_of_2010_is_what_it_gives() -> None:
     kept = {(row["direction"], row["demand_over_bound"]): row for row in founding.rows()}
-    again = founding.lost("down", 1.2, seeds=founding.SEEDS[:1])
+    again = simulate_2010.lost("down", 1.2, seeds=simulate_2010.SEEDS[:1])
     assert again.keys() == kept["down", 1.2].keys()
     for name, value in kept["down", 1.2].items():
         # The mean of all runs of chance takes longer, and lies as near to one of them.
@@ -168,7 +169,7 @@ def test_what_lies_beside_the_simulation_of_2010_is_what_it_gives() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_what_was_lost_in_2010_is_no_matter_of_how_long_it_took(direction: str) -> None:
-    longer = founding.lost(direction, 1.3, files=2 * founding._FILES, seeds=founding.SEEDS[:1])
+    longer = simulate_2010.lost(direction, 1.3, files=2 * simulate_2010._FILES, seeds=simulate_2010.SEEDS[:1])
     kept = next(
         row for row in founding.rows() if (row["direction"], row["demand_over_bound"]) == (direction, 1.3)
     )

@@ -2,5 +2,5 @@
 
 :mod:`~haulage.lab.simulation.model` is the simulation: requests are events, bytes flow between them at rates
 that all who are in flight share. :mod:`~haulage.lab.simulation.calibrate` takes its numbers from the few
-nodes of a run, :mod:`~haulage.lab.simulation.founding` puts those of 2010 in.
+nodes of a run, :mod:`~haulage.lab.simulation.founding` has what it gave for those of 2010.
 """
