@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -303,8 +303,3 @@ def _state(number: int, load: Load, chance: np.random.Generator) -> _Node:
     commits = [next((one for one in requests if one.commits), None) for requests in load.files]
     left = [sum(not one.commits for one in requests) for requests in load.files]
     return _Node(number, waiting[::-1], left, commits)
-
-
-def with_nodes(nodes: Nodes, count: int) -> Nodes:
-    """Return as many nodes of the same kind."""
-    return replace(nodes, count=count)
