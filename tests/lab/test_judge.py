@@ -1,0 +1,48 @@
+"""The judge gives the verdicts that it gave: on evidence of transfers and of jobs that was kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from haulage.lab.analysis.causes import Evidence, Phase
+from haulage.lab.analysis.effects import Effect, Effects
+from haulage.lab.analysis.verdict import decide
+from haulage.lab.why import cause as jobs
+from haulage.lab.why.evidence import Evidence as Job
+from haulage.lab.why.fit import Fit
+
+ROOT = Path(__file__).parents[2]
+#: Confirmed by an earlier rule: since then, half of the processors must be as fast (why-not-faster.md).
+BY_EARLIER_RULE = {("none", 3)}
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_transfers_with_injected_causes_are_judged_as_before() -> None:
+    """The matrix of truth, case by case: what was seen in the record, and what the experiments made of it."""
+    changed = set()
+    for row in rows(ROOT / "benchmarks/results/truth-20261123.jsonl"):
+        record, gave = row["record"], row["effects"]
+        evidence = Evidence(**record | {"phases": tuple(Phase(**phase) for phase in record["phases"])})
+        gave["of"] = {name: Effect(**one) for name, one in gave["of"].items()}
+        gave["commit"] = gave["commit"] and Effect(**gave["commit"])
+        seen, found = decide(evidence), decide(evidence, Effects(**gave))
+        assert seen.status != "confirmed"
+        if (seen.cause, found.cause, found.status) != (row["seen"], row["named"], row["status"]):
+            changed.add((row["name"], row["seed"]))
+    assert changed == BY_EARLIER_RULE
+
+
+@pytest.mark.parametrize("kept", rows(Path(__file__).with_name("kept_evidence.jsonl")))
+def test_jobs_are_judged_as_before(kept: dict[str, Any]) -> None:
+    values = kept["evidence"]
+    if "fit" in values:
+        values = values | {"fit": Fit(**values["fit"] | {"shown": frozenset(values["fit"]["shown"])})}
+    found = jobs.decide(Job(**values))
+    assert (found.cause, found.status, list(found.rivals)) == (kept["cause"], kept["status"], kept["rivals"])
