@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from haulage.causes.vocabulary import code_of
 from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects
 from haulage.lab.analysis.verdict import decide
@@ -45,4 +46,6 @@ def test_jobs_are_judged_as_before(kept: dict[str, Any]) -> None:
     if "fit" in values:
         values = values | {"fit": Fit(**values["fit"] | {"shown": frozenset(values["fit"]["shown"])})}
     found = jobs.decide(Job(**values))
-    assert (found.cause, found.status, list(found.rivals)) == (kept["cause"], kept["status"], kept["rivals"])
+    # Kept under the codes of that time.
+    assert (found.cause, found.status) == (code_of(kept["cause"]), kept["status"])
+    assert list(found.rivals) == [code_of(name) for name in kept["rivals"]]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from haulage.lab.analysis.causes import CAUSES, Evidence, Phase
+from haulage.causes.vocabulary import CAUSES
+from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects, effect, effects_of
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.phases import step
@@ -65,7 +66,7 @@ def test_a_clear_record_is_seen_and_not_more(cause: str) -> None:
     found = decide(SEEN[cause])
     assert (found.cause, found.status) == (cause, "seen")
     assert found.threshold
-    assert found.advice == CAUSES[cause][1]
+    assert found.advice == CAUSES[cause].advice
     assert any(letter.isdigit() for letter in found.evidence[0])
 
 

@@ -43,7 +43,7 @@ def closes(found: Explanation) -> None:
     ("time", "sizes", "lanes", "cause", "status"),
     [
         (made.per_connection(20e6), BLOCKS, ramp, "connection-rate", "seen"),
-        (made.in_all(100e6), BLOCKS, ramp, "shared", "seen"),
+        (made.in_all(100e6), BLOCKS, ramp, "total-rate", "seen"),
         # With eight in flight from the beginning to the end, nothing varied that would tell.
         (made.in_all(100e6), [MIB] * 240, lambda _: 8, "bytes", "undetermined"),
         (made.by_answer(0), [4096] * 1200, ramp, "latency", "seen"),

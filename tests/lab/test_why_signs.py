@@ -60,7 +60,7 @@ def test_the_kernel_counters_bear_on_a_limit_of_each_connection(
 def test_counters_that_do_not_decide_are_only_shown(time: made.Time, lanes: Any, tmp_path: Path) -> None:
     # A full link loses segments, and a service that all share reads slowly: neither names a connection.
     found = of(made.counted(made.job(time, BLOCKS, lanes), full=0.8, lost_per_mb=5), tmp_path)
-    assert found.whole.cause.cause in ("shared", "bytes")
+    assert found.whole.cause.cause in ("total-rate", "bytes")
     assert found.signs
     assert bearings(found) == set()
 
@@ -166,7 +166,7 @@ def test_a_slow_disk_is_named_beside_a_slow_link(
     # Busy processors leave the same, where much of the time is neither the disk's nor known to be the path's.
     status = "seen" if share > 0.7 else "undetermined"
     assert (found.whole.cause.cause, found.whole.cause.status) == ("disk", status)
-    assert ("processors" in found.whole.cause.rivals) == (status == "undetermined")
+    assert ("cpu" in found.whole.cause.rivals) == (status == "undetermined")
     text = " ".join(paragraph(found))
     assert way in text
     # With a good part of the time elsewhere, the link is not said to be innocent.
@@ -189,7 +189,7 @@ def test_a_copy_between_services_is_not_said_to_read_from_a_disk(tmp_path: Path)
     assert settle is not None
     assert settle.command.startswith("haul cp SRC /dev/shm/copy")
     doubted = of([row | {"object": "s3://data/large.nc"} for row in slow_disk("PutBlock", 0.6)], tmp_path)
-    assert doubted.whole.cause.rivals == ("source", "shared")
+    assert doubted.whole.cause.rivals == ("source", "total-rate")
 
 
 def test_counters_that_show_the_path_busy_leave_the_disk_alone(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_slots_that_stand_empty_cast_doubt_on_the_disk(tmp_path: Path) -> None:
     time = made.per_connection(4e6)
     rows = made.job(time, [MIB // 2] * 120, lambda n: 16 if n < 16 else 8, answer_ns=2 * MS)
     cause = of(made.waiting_for_the_disk(rows, 0.9), tmp_path).whole.cause
-    assert (cause.cause, cause.rivals) == ("disk", ("disk", "processors"))
+    assert (cause.cause, cause.rivals) == ("disk", ("disk", "cpu"))
 
 
 def test_a_slow_disk_is_named_with_one_request_at_a_time(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_checksums_or_processors_are_not_taken_for_a_disk(tmp_path: Path) -> Non
     found = of(rows, tmp_path)
     assert (found.whole.cause.status, set(found.whole.cause.rivals)) == (
         "undetermined",
-        {"disk", "hash", "processors"},
+        {"disk", "checksum", "cpu"},
     )
     assert "MD5" in " ".join(paragraph(found))
 
@@ -259,14 +259,14 @@ def spread(rows: list[dict[str, Any]], gap: float, queued_before: bool = True) -
 def test_slots_that_stand_empty_beside_a_queue_look_like_processors(tmp_path: Path) -> None:
     rows = made.job(made.per_connection(20e6), [MIB // 2] * 200, lambda _: 8)
     found = of(spread(rows, 1.5), tmp_path)
-    assert (found.whole.cause.cause, found.whole.cause.status) == ("processors", "undetermined")
+    assert (found.whole.cause.cause, found.whole.cause.status) == ("cpu", "undetermined")
     assert title(found.whole).startswith("It looks like the processors of this machine")
     assert "a record cannot prove it" in " ".join(paragraph(found))
     settle = experiment(found)
     assert settle is not None
     assert "while nothing else runs on this machine" in settle.outcome
     # With nothing queued there was nothing to do, and a lower number allowed leaves a few lanes empty.
-    assert of(spread(rows, 1.5, queued_before=False), tmp_path).whole.cause.cause != "processors"
+    assert of(spread(rows, 1.5, queued_before=False), tmp_path).whole.cause.cause != "cpu"
     rows = made.job(made.per_connection(20e6), [MIB // 2] * 300, lambda n: 16 if n < 32 or n >= 260 else 4)
     fewer = spread(rows, 0.01)
     assert of(fewer, tmp_path).whole.cause.cause == "connection-rate"
@@ -275,7 +275,7 @@ def test_slots_that_stand_empty_beside_a_queue_look_like_processors(tmp_path: Pa
 def test_a_wait_at_a_near_service_may_be_that_for_a_processor(tmp_path: Path) -> None:
     sizes = [4096, 200_000] * 400
     near = of(made.job(made.by_answer(20 * MS), sizes, ramp, answer_ns=MS // 2), tmp_path).whole.cause
-    assert (near.cause, near.status, near.rivals) == ("service", "undetermined", ("service", "processors"))
+    assert (near.cause, near.status, near.rivals) == ("service", "undetermined", ("service", "cpu"))
     far = of(made.job(made.by_answer(300 * MS), [4096, 200_000] * 100, ramp), tmp_path).whole.cause
     assert (far.cause, far.status) == ("service", "seen")
 
@@ -299,7 +299,7 @@ def test_processors_that_explain_several_causes_are_named_before_them(tmp_path: 
     found = of(held_up(0.45, 0.45), tmp_path)
     cause = found.whole.cause
     assert (cause.cause, cause.status) == ("mixed", "undetermined")
-    assert (cause.rivals[0], set(cause.rivals[1:])) == ("processors", {"service", "disk"})
+    assert (cause.rivals[0], set(cause.rivals[1:])) == ("cpu", {"service", "disk"})
     assert set(cause.sharing) == {"service", "disk"}
     said = title(found.whole)
     assert said.startswith("It looks like the processors of this machine, or the ")
@@ -316,7 +316,7 @@ def test_processors_that_explain_a_part_are_named_after_the_others(tmp_path: Pat
     # No processor is waited for that long.
     found = of(held_up(0.45, 0.45, took_ns=300 * MS), tmp_path)
     cause = found.whole.cause
-    assert (cause.cause, cause.rivals[-1]) == ("mixed", "processors")
+    assert (cause.cause, cause.rivals[-1]) == ("mixed", "cpu")
     assert set(cause.rivals[:-1]) == set(cause.sharing) == {"service", "disk"}
     assert title(found.whole).startswith("No single cause: the ")
     assert "the processors" not in title(found.whole)

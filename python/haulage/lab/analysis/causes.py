@@ -1,4 +1,4 @@
-"""What a verdict is made of: the causes it may name, and the evidence from a record."""
+"""What a verdict is made of: the evidence from a record."""
 
 from __future__ import annotations
 
@@ -10,49 +10,6 @@ from haulage.words.numbers import format_time
 
 #: Without this variation of the number in flight the slope says nothing: its ninth over its first tenth.
 SLOPE_SPREAD = 1.3
-#: What each cause is called, and what to do about it.
-CAUSES: dict[str, tuple[str, str]] = {
-    "total-rate": (
-        "the total rate of the path",
-        "Nothing on this side helps: more connections share the same rate. Ask for a faster link, or send"
-        " less.",
-    ),
-    "connection-rate": (
-        "a bound on each connection",
-        "Use more connections at once: the path carries more than one connection may.",
-    ),
-    "latency": (
-        "round trips",
-        "Larger blocks or more requests in flight: each request waits longer for its answer than its"
-        " bytes take.",
-    ),
-    "throttled": (
-        "refusals by the service (503)",
-        "Lower the rate with --cap or --concurrency, or ask the provider for a higher limit.",
-    ),
-    "commit": (
-        "slow commits",
-        "Send small files in one request each (--single-put-max), or fewer, larger objects.",
-    ),
-    "disk": ("the disk", "Read from or write to a faster disk, or several; more connections do not help."),
-    "cpu": ("the processors of this machine", "Use more or faster cores, or stop what else runs here."),
-    "server": (
-        "a server that takes one request at a time",
-        "Use larger blocks, so that there are fewer requests; more of them at once only queue.",
-    ),
-    "connect": ("making connections", "Keep connections open: fewer jobs with more files each."),
-    "pacing": ("the cap that was set", "Raise or leave out --cap."),
-    "checksum": (
-        "computing checksums",
-        "Use the default checksum, CRC64: an MD5 takes eighty times as long, on one core for each stream.",
-    ),
-    "mixed": ("more than one cause", "See the shares, and deal with the largest first."),
-    "changed": (
-        "a path that changed during the transfer",
-        "Look at each phase by itself, and ask whoever runs the network what happened at that time.",
-    ),
-    "ordering": ("putting pieces in order", "Let ranges be written where they belong, or take whole files."),
-}
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Verdict:
     """Why it was not faster.
 
     Attributes:
-        cause: A code of :data:`haulage.lab.analysis.causes.CAUSES`, or ``"undetermined"``.
+        cause: A code of :data:`haulage.causes.vocabulary.CAUSES`, or ``"undetermined"``.
         status: ``"seen"`` in the record, ``"confirmed"`` by an experiment, or ``"undetermined"``.
         evidence: Sentences with numbers.
         threshold: The rule that decided.

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from haulage.lab.analysis.causes import CAUSES
+from haulage.causes.vocabulary import CAUSES, cause_words
 from haulage.lab.analysis.effects import LEVEL
 from haulage.lab.analysis.model import Verdict
 from haulage.words.numbers import format_rate
-
-
-def cause_words(cause: str) -> str:
-    """Return what a cause is called.
-
-    >>> cause_words("latency"), cause_words("undetermined")
-    ('round trips', 'no cause was determined')
-    """
-    return CAUSES[cause][0] if cause in CAUSES else "no cause was determined"
 
 
 def found_words(verdict: Verdict) -> str:

@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from haulage.lab.analysis.causes import CAUSES, SLOPE_SPREAD, Evidence, sentences
+from haulage.causes.vocabulary import CAUSES
+from haulage.lab.analysis.causes import SLOPE_SPREAD, Evidence, sentences
 from haulage.lab.analysis.confirmed import judge
 from haulage.lab.analysis.effects import Effects, shown
 from haulage.lab.analysis.model import Status, Verdict
@@ -49,7 +50,9 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
     cause, said, threshold = _seen(evidence, scores)
     status: Status = "undetermined" if cause == "undetermined" else "seen"
     shares: Mapping[str, tuple[float, float, float]] = {}
-    advice = CAUSES[cause][1] if cause in CAUSES else "Take a longer transfer, or let the experiments run."
+    advice = (
+        CAUSES[cause].advice if cause in CAUSES else "Take a longer transfer, or let the experiments run."
+    )
     if effects is not None and effects.n:
         found = judge(evidence, effects, scores, cause)
         cause, status, threshold, shares = found.cause, found.status, found.threshold, found.shares
@@ -58,7 +61,7 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
             status = "seen"
             said.append(f"Only {effects.n} replicates: too few to confirm it.")
             found = replace(found, would_decide="What would decide: the same on a machine with less to do.")
-        advice = CAUSES[cause][1] if cause in CAUSES else found.would_decide
+        advice = CAUSES[cause].advice if cause in CAUSES else found.would_decide
         if status != "confirmed" and cause in CAUSES:
             advice = f"{advice} {found.would_decide}"
     verdict = Verdict(cause, status, said, threshold, advice, scores, evidence.subject, shares=shares)
@@ -101,7 +104,7 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
         status="seen",
         evidence=[*said, *(row.evidence[0] for row in rows), *whole.evidence],
         threshold="one step of the rate, and none of the number in flight",
-        advice=CAUSES["changed"][1],
+        advice=CAUSES["changed"].advice,
         shares={},
         phases=tuple(rows),
     )

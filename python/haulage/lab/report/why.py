@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from haulage.causes.vocabulary import cause_words
 from haulage.lab.analysis.effects import CHANGES
 from haulage.lab.analysis.model import Verdict
-from haulage.lab.analysis.stated import cause_words, found_words, largest_first
+from haulage.lab.analysis.stated import found_words, largest_first
 from haulage.words.numbers import format_rate, format_time
 
 #: Where the transfers of the experiments are kept, in the folder of a run.

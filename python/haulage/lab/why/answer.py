@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from haulage.causes.vocabulary import EARLIER
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import shown
@@ -61,10 +62,10 @@ def as_dict(found: Explanation) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     evidence = part.evidence
     return {
-        "cause": part.cause.cause,
+        "cause": _code(part.cause.cause),
         "status": part.cause.status,
-        "rivals": list(part.cause.rivals),
-        "shares_in_flight": {name: round(share, 4) for name, share in part.cause.parts.items()},
+        "rivals": [_code(name) for name in part.cause.rivals],
+        "shares_in_flight": {_code(name): round(share, 4) for name, share in part.cause.parts.items()},
         "began_ns": part.window.began_ns,
         "ended_ns": part.window.ended_ns,
         "wall_ns": part.window.wall_ns,
@@ -77,6 +78,10 @@ def _part(part: Part) -> dict[str, Any]:
         "usual_request_ns": evidence.took_ns,
         "ledger_ns": part.ledger,
     }
+
+
+def _code(cause: str) -> str:
+    return EARLIER.get(cause, cause)
 
 
 def _failure(failure: Failure) -> dict[str, Any]:

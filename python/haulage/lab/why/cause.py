@@ -46,48 +46,13 @@ TURNS_NS = 5 * 10**7
 #: Answers quicker than this come from this machine, or from one beside it.
 NEAR_NS = 10**6
 
-#: What each cause is called at the beginning of a sentence.
-NAMES = {
-    "connection-rate": "a limit on each connection",
-    "shared": "something that all requests share",
-    "one-at-a-time": "one request at a time",
-    "latency": "waiting for answers over the path",
-    "service": "the service's time for each request",
-    "answers": "waiting for answers",
-    "own-time": "each request's own time",
-    "bytes": "bytes on their way",
-    "throttled": "refusals by the service",
-    "commit": "slow commits",
-    "disk": "the disk",
-    "source": "reading from the source",
-    "hash": "checksums",
-    "connect": "making connections",
-    "ordering": "putting pieces in order",
-    "failures": "requests that failed",
-    "listing": "listing what to copy",
-    "nodes": "starting the nodes",
-    "before": "what came before the first request",
-    "after": "what came after the last request",
-    "unused": "slots without a request",
-    "starved": "waiting for something to move",
-    "processors": "the processors of this machine",
-    "short": "too short to tell",
-    "few": "nothing to explain",
-    "failed": "the job failed",
-    "last-failed": "the last request failed",
-    "empty": "no requests",
-    "unknown": "answers and bytes together",
-    "changed": "something that changed midway",
-    "mixed": "no single cause",
-}
-
 
 @dataclass(frozen=True)
 class Cause:
     """What limited it.
 
     Attributes:
-        cause: A key of :data:`NAMES`.
+        cause: A key of :data:`~haulage.causes.vocabulary.CAUSES`.
         status: ``"seen"`` in the record, ``"undetermined"`` where it does not decide, or there is nothing
             to explain; ``"failed"`` where there is nothing to explain but that the job did.
         rivals: Causes that would leave the same record.
@@ -109,7 +74,7 @@ class Cause:
 
 #: Causes that bound bytes, so that a phase of another rate is another regime. Under all others a job whose
 #: files grow smaller has a lower rate, and the same cause.
-OF_BYTES = ("connection-rate", "shared", "bytes")
+OF_BYTES = ("connection-rate", "total-rate", "bytes")
 
 
 #: What a record shows as well where too little was there to be moved, so that few requests were in flight.
@@ -146,7 +111,7 @@ def decide(evidence: Evidence) -> Cause:
     if evidence.lanes == 1:
         return said("one-at-a-time", *_status("one-at-a-time", evidence))
     if _gaps(evidence):
-        return said("processors", "undetermined", "processors", "unused")
+        return said("cpu", "undetermined", "cpu", "unused")
     if not shown:
         return said("mixed", "undetermined")
     first, share = next(iter(shown.items()))
@@ -182,21 +147,21 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
     if cause in OF_REQUESTS and _waits(evidence):
         return ("undetermined", cause, "starved")
     if cause == "bytes":
-        return ("undetermined", "connection-rate", "shared")
+        return ("undetermined", "connection-rate", "total-rate")
     if cause == "disk" and evidence.rate >= QUICK:
-        return ("undetermined", "disk", "hash", "processors")
+        return ("undetermined", "disk", "checksum", "cpu")
     if cause == "disk" and (evidence.shares.get("idle", 0.0) >= DOUBT or _elsewhere(evidence)):
-        return ("undetermined", "disk", "processors")
+        return ("undetermined", "disk", "cpu")
     if cause == "source" and _elsewhere(evidence):
-        return ("undetermined", "source", "shared")
-    if cause == "hash":
+        return ("undetermined", "source", "total-rate")
+    if cause == "checksum":
         # What is summed up again is read again.
-        return ("undetermined", "hash", "disk")
+        return ("undetermined", "checksum", "disk")
     if cause == "service" and (evidence.answer_ns or 0) < NEAR_NS and _within_turns(evidence):
-        return ("undetermined", "service", "processors")
+        return ("undetermined", "service", "cpu")
     if cause in ("own-time", "unknown"):
-        shared = ("shared",) if cause == "unknown" else ()
-        turns = ("processors",) if _within_turns(evidence) else ()
+        shared = ("total-rate",) if cause == "unknown" else ()
+        turns = ("cpu",) if _within_turns(evidence) else ()
         return ("undetermined", "answers", "connection-rate", *shared, *turns)
     if cause == "answers" and evidence.direction == "up":
         return ("seen", "latency", "service")
@@ -207,7 +172,7 @@ def _of_mixed(names: Sequence[str], evidence: Evidence) -> list[str]:
     """Return what may have been, of causes that share the time: one that explains all of them comes first."""
     others = [_status(name, evidence)[1:] for name in names]
     found = dict.fromkeys([*names, *(rival for some in others for rival in some)])
-    first = ["processors"] if all("processors" in some for some in others) else []
+    first = ["cpu"] if all("cpu" in some for some in others) else []
     return [*dict.fromkeys([*first, *found])]
 
 
@@ -251,7 +216,7 @@ def _parts(evidence: Evidence) -> dict[str, float]:
         "throttled": held.get("throttled", 0.0),
         "disk": held.get("disk", 0.0),
         "source": held.get("source", 0.0),
-        "hash": held.get("hash", 0.0),
+        "checksum": held.get("hash", 0.0),
         "connect": held.get("connect", 0.0),
         "ordering": held.get("ordering", 0.0),
         "failures": evidence.failed_share,
@@ -314,11 +279,11 @@ def _of_bytes(evidence: Evidence) -> str:
     if fitted is None:
         return "bytes" if told_apart else "unknown"
     if fitted.of_all_shown and not fitted.of_one_shown:
-        return "shared"
+        return "total-rate"
     if fitted.of_one_shown and not fitted.of_all_shown:
         if "connection" in fitted.shown or told_apart:
             return "connection-rate"
         return "own-time"
     if fitted.of_one_shown and fitted.of_all_shown:
-        return "shared" if fitted.of_all >= MUCH else "bytes"
+        return "total-rate" if fitted.of_all >= MUCH else "bytes"
     return "bytes" if told_apart else "unknown"

@@ -38,7 +38,7 @@ def experiment(found: Explanation) -> Experiment | None:
 
 def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
     now = format_rate(evidence.rate)
-    doubled = 2 * max(1, round(max(evidence.lanes if name != "shared" else evidence.in_flight, 1)))
+    doubled = 2 * max(1, round(max(evidence.lanes if name != "total-rate" else evidence.in_flight, 1)))
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
     if name in ("few", "empty", "failed", "last-failed"):
         return None
@@ -49,10 +49,20 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             " connection already fills the path or the disk",
         )
     if name == "mixed":
-        if cause.rivals[:1] == ("processors",):
-            return _of("processors", cause, evidence)
+        if cause.rivals[:1] == ("cpu",):
+            return _of("cpu", cause, evidence)
         # What can be changed alone comes first; then the number in flight.
-        alone = ("disk", "source", "hash", "failures", "commit", "connect", "service", "own-time", "unknown")
+        alone = (
+            "disk",
+            "source",
+            "checksum",
+            "failures",
+            "commit",
+            "connect",
+            "service",
+            "own-time",
+            "unknown",
+        )
         first = next((one for one in alone if one in cause.sharing), None)
         if first is not None:
             return _of(first, cause, evidence)
@@ -67,7 +77,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it"
             " is something that all share",
         )
-    if name == "shared":
+    if name == "total-rate":
         return Experiment(
             "haul lab run ceiling --to URL",
             f"about {now} there too: it is the path or the service; clearly more: it is this machine, its"
@@ -115,12 +125,12 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             f"as fast as now ({now}): it is the source, or the way from it; clearly faster: it is where the"
             " copy goes, or what the two ways share",
         )
-    if name == "hash":
+    if name == "checksum":
         return Experiment(
             f"haul cp SRC DST --checksum crc64 {_RECORD}",
             "faster than with the checksum of this job: it was that; as fast as now: it is something else",
         )
-    if name == "processors":
+    if name == "cpu":
         return Experiment(
             f"haul cp SRC DST {_RECORD}",
             f"while nothing else runs on this machine (top shows what does): clearly faster than {now}:"

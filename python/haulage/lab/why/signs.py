@@ -181,7 +181,7 @@ def _window(full: float, wire: Wire, cause: Cause, *, of_each: bool) -> Sign:
     text += " It took the bytes no faster, or its window is small for this distance."
     if of_each:
         return Sign("supports", "a limit on each connection that is not the path's", text)
-    if cause.cause == "shared":
+    if cause.cause == "total-rate":
         text += " The limit that all share may be there, or at a proxy between."
     return Sign("shown", "", text)
 

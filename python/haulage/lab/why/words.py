@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from haulage.causes.vocabulary import job_words
 from haulage.lab.why import around
-from haulage.lab.why.cause import MUCH, NAMES, NEAR_NS, Cause
+from haulage.lab.why.cause import MUCH, NEAR_NS, Cause
 from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
@@ -41,24 +42,24 @@ def title(part: Part, phases: Sequence[Part] = ()) -> str:
         return _TITLES[cause.cause]
     if cause.cause == "short":
         return "Too short to tell"
-    if cause.cause == "processors":
+    if cause.cause == "cpu":
         return "It looks like the processors of this machine, or slots that were not used (undetermined)"
     sure = "seen, not confirmed" if cause.status == "seen" else "undetermined"
     if cause.cause == "changed":
-        names = ", then ".join(NAMES[part.cause.cause] for part in phases)
+        names = ", then ".join(job_words(part.cause.cause) for part in phases)
         return f"What limited it changed midway: {names} ({sure})"
     if cause.cause == "mixed":
-        names = " and ".join(NAMES[name] for name in cause.sharing) or "no single cause"
+        names = " and ".join(job_words(name) for name in cause.sharing) or "no single cause"
         if _may_all_be_processors(cause):
-            return f"It looks like {NAMES['processors']}, or {names} together ({sure})"
+            return f"It looks like {job_words('cpu')}, or {names} together ({sure})"
         return f"No single cause: {names} share the time ({sure})"
     if cause.status == "undetermined" and cause.rivals:
         return f"What limited it: {_either(cause)} ({sure})"
-    return f"What limited it: {NAMES[cause.cause]} ({sure})"
+    return f"What limited it: {job_words(cause.cause)} ({sure})"
 
 
 def _either(cause: Cause) -> str:
-    *first, last = (NAMES[name] for name in cause.rivals)
+    *first, last = (job_words(name) for name in cause.rivals)
     return f"{', '.join(first)} or {last}"
 
 
@@ -99,7 +100,7 @@ def sure(found: Explanation) -> str:
     if cause.cause == "short":
         return "Take a job of ten seconds or more."
     if _may_all_be_processors(cause):
-        return f"Undetermined: with {NAMES['processors']} busy this record would look the same."
+        return f"Undetermined: with {job_words('cpu')} busy this record would look the same."
     if cause.cause in ("mixed", "changed"):
         return "Undetermined: no single cause is shown for enough of the time."
     return f"Undetermined: with {_either(cause)} this record would look the same."
@@ -159,9 +160,8 @@ def when(ns: int) -> str:
 
 
 def _parts(cause: Cause) -> str:
-    return ", ".join(
-        f"{percent(share)} {NAMES[name]}" for name, share in list(cause.parts.items())[:4] if share >= 0.02
-    )
+    most = [(name, share) for name, share in list(cause.parts.items())[:4] if share >= 0.02]
+    return ", ".join(f"{percent(share)} {job_words(name)}" for name, share in most)
 
 
 def _of(cause: Cause, *names: str) -> str:
@@ -186,7 +186,7 @@ def _shared(cause: Cause, evidence: Evidence) -> str:
         may_be = "the processors of this machine, the service, a --cap, or the link"
     return (
         f"All requests together reached {format_rate(evidence.rate)}, and each became slower as others"
-        f" joined: they shared one limit for {_of(cause, 'shared')} of the time in flight. It may be"
+        f" joined: they shared one limit for {_of(cause, 'total-rate')} of the time in flight. It may be"
         f" {may_be}: a record cannot distinguish these."
     )
 
@@ -280,12 +280,12 @@ def _commit(cause: Cause, evidence: Evidence) -> str:
 
 def _here(cause: Cause, _: Evidence) -> str:
     what = {
-        "hash": "Computing checksums",
+        "checksum": "Computing checksums",
         "connect": "Making connections",
         "ordering": "Putting pieces in order",
         "failures": "Requests that failed, and were sent again,",
     }[cause.cause]
-    link = " The link did not limit this job." if cause.cause in ("hash", "ordering") else ""
+    link = " The link did not limit this job." if cause.cause in ("checksum", "ordering") else ""
     return f"{what} held {_of(cause, cause.cause)} of the time in flight.{link}"
 
 
@@ -293,7 +293,7 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
     what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
     text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {format_rate(evidence.rate)} in all."
     if cause.status == "undetermined":
-        checksums = " or MD5" if "hash" in cause.rivals else ""
+        checksums = " or MD5" if "checksum" in cause.rivals else ""
         return (
             f"{text} Busy processors{checksums} hold up what is done here as a slow disk does."
             f" The time in flight was {_parts(cause)}."
@@ -340,7 +340,7 @@ def _mixed(cause: Cause, _: Evidence) -> str:
             f"{text} Processors that are busy with something else, or of which only a part may be used, hold"
             " up all of that; a record cannot prove it."
         )
-    others = [NAMES[name] for name in cause.rivals if name not in cause.sharing]
+    others = [job_words(name) for name in cause.rivals if name not in cause.sharing]
     if cause.cause == "mixed" and others:
         return f"{text} In a part of it, that may have been {' or '.join(others)}."
     return text
@@ -348,7 +348,7 @@ def _mixed(cause: Cause, _: Evidence) -> str:
 
 def _may_all_be_processors(cause: Cause) -> bool:
     """Whether processors alone explain what looks like several causes."""
-    return cause.cause == "mixed" and cause.rivals[:1] == ("processors",)
+    return cause.cause == "mixed" and cause.rivals[:1] == ("cpu",)
 
 
 def _little(_: Cause, evidence: Evidence) -> str:
@@ -361,7 +361,7 @@ def _short(cause: Cause, evidence: Evidence) -> str:
 
 _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "connection-rate": _connection,
-    "shared": _shared,
+    "total-rate": _shared,
     "one-at-a-time": _single,
     "answers": _answers,
     "latency": _latency,
@@ -373,9 +373,9 @@ _SAID: dict[str, Callable[[Cause, Evidence], str]] = {
     "commit": _commit,
     "disk": _disk,
     "source": _source,
-    "processors": _processors,
+    "cpu": _processors,
     "starved": _starved,
-    "hash": _here,
+    "checksum": _here,
     "connect": _here,
     "ordering": _here,
     "failures": _here,
