@@ -23,8 +23,8 @@ from pathlib import Path
 
 import known_ceilings
 import known_rates
+from haulage.causes.evidence import Evidence, Phase
 from haulage.errors import HaulageError
-from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects, effects_of
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments.confirm import settle

@@ -7,9 +7,9 @@ import shutil
 import time
 from pathlib import Path
 
+from haulage.causes.evidence import Evidence
 from haulage.errors import ServiceError
 from haulage.lab.analysis import evidence, ledger
-from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.query import open_run, run
 from haulage.lab.experiments.trial import Observation, Setting
 from haulage.lab.store import CELL_COLUMNS, HOST_COLUMNS, RunStore

@@ -21,8 +21,8 @@ import pytest
 import known_rates
 import score_verdicts
 from haulage.errors import ServiceError, UnsupportedError
+from haulage.causes.evidence import Evidence, Phase
 from haulage.lab.analysis import analyse
-from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments import confirm

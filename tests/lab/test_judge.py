@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from haulage.causes.evidence import Evidence, Phase
+from haulage.causes.fit import Fit
 from haulage.causes.vocabulary import code_of
-from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects
 from haulage.lab.analysis.verdict import decide
 from haulage.lab.why import cause as jobs
-from haulage.lab.why.evidence import Evidence as Job
-from haulage.lab.why.fit import Fit
 
 ROOT = Path(__file__).parents[2]
 #: Confirmed by an earlier rule: since then, half of the processors must be as fast (why-not-faster.md).
@@ -45,7 +44,7 @@ def test_jobs_are_judged_as_before(kept: dict[str, Any]) -> None:
     values = kept["evidence"]
     if "fit" in values:
         values = values | {"fit": Fit(**values["fit"] | {"shown": frozenset(values["fit"]["shown"])})}
-    found = jobs.decide(Job(**values))
+    found = jobs.decide(Evidence(subject="", **values))
     # Kept under the codes of that time.
     assert (found.cause, found.status) == (code_of(kept["cause"]), kept["status"])
     assert list(found.rivals) == [code_of(name) for name in kept["rivals"]]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from haulage.causes.evidence import Phase
 from haulage.causes.vocabulary import CAUSES, cause_words
 from haulage.lab.analysis import Analysis, analyse
-from haulage.lab.analysis.causes import Phase
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.model import Finding, Verdict
 from haulage.lab.analysis.stated import lines

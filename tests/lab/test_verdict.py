@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from haulage.causes.evidence import Evidence, Phase
 from haulage.causes.vocabulary import CAUSES
-from haulage.lab.analysis.causes import Evidence, Phase
 from haulage.lab.analysis.effects import Effect, Effects, effect, effects_of
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.phases import step

@@ -129,7 +129,7 @@ def test_two_regimes_are_not_averaged(tmp_path: Path) -> None:
     assert len(found.phases) == 2
     first, second = found.phases
     assert 7 * 10**9 < second.window.began_ns < 9 * 10**9
-    assert first.evidence.rate > 3 * second.evidence.rate
+    assert first.evidence.rate_bits_per_second > 3 * second.evidence.rate_bits_per_second
     assert "Its rate changed at" in " ".join(paragraph(found))
     closes(found)
     # Together the phases hold all of the payload, and no byte twice.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from haulage.lab.analysis.causes import Evidence
+from haulage.causes.evidence import Evidence
 from haulage.lab.analysis.effects import CHANGES, Effect, Effects, waiting_share
 from haulage.lab.analysis.model import Status
 

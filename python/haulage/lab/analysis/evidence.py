@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from haulage.causes.evidence import Evidence
 from haulage.lab.analysis import ledger as books
-from haulage.lab.analysis.causes import Evidence
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.phases import phases_of
 from haulage.lab.analysis.tables import groups

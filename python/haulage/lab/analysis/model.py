@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from haulage.lab.analysis.causes import Phase
+from haulage.causes.evidence import Phase
 
 #: Whether a cause was only in the record, or also shown by an experiment that changes one thing.
 Status = Literal["seen", "confirmed", "undetermined"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from haulage.lab.analysis.causes import Phase
+from haulage.causes.evidence import Phase
 
 #: A step must be by this factor at least, and so many times as far as the two sides scatter.
 STEP, TIMES_THE_SPREAD = 1.5, 4.0

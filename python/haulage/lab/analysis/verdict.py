@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from haulage.causes.evidence import SLOPE_SPREAD, Evidence
+from haulage.causes.sentences import sentences
 from haulage.causes.vocabulary import CAUSES
-from haulage.lab.analysis.causes import SLOPE_SPREAD, Evidence, sentences
 from haulage.lab.analysis.confirmed import judge
 from haulage.lab.analysis.effects import Effects, shown
 from haulage.lab.analysis.model import Status, Verdict
@@ -112,7 +113,7 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
 
 def score(evidence: Evidence) -> dict[str, float]:
     """Return for each cause the share of the time in flight that it may explain."""
-    held = evidence.in_flight
+    held = evidence.held
     commits = held.get("commit", 0.0)
     trip = 0.0
     if evidence.answer_ns and evidence.commit_ns:

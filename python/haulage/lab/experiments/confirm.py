@@ -30,7 +30,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from haulage.lab.analysis.causes import Evidence
+from haulage.causes.evidence import Evidence
 from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.verdict import THROTTLED_SHARE, decide, score

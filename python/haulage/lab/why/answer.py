@@ -73,7 +73,7 @@ def _part(part: Part) -> dict[str, Any]:
         "mean_in_flight": round(evidence.in_flight, 3),
         "requests": evidence.requests,
         "bytes": evidence.bytes,
-        "rate_bits_per_second": round(evidence.rate),
+        "rate_bits_per_second": round(evidence.rate_bits_per_second),
         "quickest_answer_ns": evidence.answer_ns,
         "usual_request_ns": evidence.took_ns,
         "ledger_ns": part.ledger,

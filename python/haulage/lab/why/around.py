@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haulage.lab.why.evidence import Evidence
+from haulage.causes.evidence import Evidence
 from haulage.words.numbers import counted, format_time
 
 

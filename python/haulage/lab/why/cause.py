@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from haulage.lab.why.evidence import Evidence
+from haulage.causes.evidence import Evidence
 
 Status = Literal["seen", "undetermined", "nothing to explain", "failed"]
 
@@ -91,7 +91,7 @@ def decide(evidence: Evidence) -> Cause:
 
     if evidence.requests == 0:
         return said("empty", "nothing to explain")
-    if evidence.is_whole:
+    if evidence.kind == "job":
         if evidence.payload < FEW_REQUESTS and evidence.wall_ns < FEW_NS:
             return said("few", "nothing to explain")
         if evidence.before_ns >= AROUND * evidence.wall_ns:
@@ -148,7 +148,7 @@ def _status(cause: str, evidence: Evidence) -> tuple[Status, *tuple[str, ...]]:
         return ("undetermined", cause, "starved")
     if cause == "bytes":
         return ("undetermined", "connection-rate", "total-rate")
-    if cause == "disk" and evidence.rate >= QUICK:
+    if cause == "disk" and evidence.rate_bits_per_second >= QUICK:
         return ("undetermined", "disk", "checksum", "cpu")
     if cause == "disk" and (evidence.shares.get("idle", 0.0) >= DOUBT or _elsewhere(evidence)):
         return ("undetermined", "disk", "cpu")
@@ -220,22 +220,22 @@ def _parts(evidence: Evidence) -> dict[str, float]:
         "connect": held.get("connect", 0.0),
         "ordering": held.get("ordering", 0.0),
         "failures": evidence.failed_share,
-        "commit": evidence.commits_share,
+        "commit": evidence.commits_held,
     }
     moving = sum(held.get(name, 0.0) for name in ("send", "receive", "server wait", "commit", "pacing"))
-    moving = max(0.0, moving - evidence.commits_share - evidence.failed_share)
+    moving = max(0.0, moving - evidence.commits_held - evidence.failed_share)
     if evidence.direction == "down":
         # What commits a download is here: the file is closed, given its name, and the disk may be waited for.
-        here = min(moving, max(0.0, held.get("commit", 0.0) - evidence.commits_share))
+        here = min(moving, max(0.0, held.get("commit", 0.0) - evidence.commits_held))
         parts["disk"] += here
         moving -= here
         waits = min(moving, held.get("server wait", 0.0))
         parts[_of_answers(evidence, waits)] = waits
-    elif evidence.answer_is_empty:
+    elif evidence.is_of_empty_request:
         # The ledger takes the path's own answer from each request; what a fit finds beyond that is the
         # service's.
         known = min(
-            moving, held.get("server wait", 0.0) + max(held.get("commit", 0.0) - evidence.commits_share, 0.0)
+            moving, held.get("server wait", 0.0) + max(held.get("commit", 0.0) - evidence.commits_held, 0.0)
         )
         fitted = evidence.fit
         service = 0.0
@@ -272,7 +272,7 @@ def _of_bytes(evidence: Evidence) -> str:
     """Name what bounds the bytes that are on their way, as far as the record tells."""
     fitted = evidence.fit
     told_apart = (
-        evidence.answer_is_empty
+        evidence.is_of_empty_request
         or evidence.direction == "down"
         or (fitted is not None and fitted.waits_shown)
     )

@@ -46,7 +46,9 @@ def page(found: Explanation) -> str:
     parts = [("Where the time went", found.whole)]
     for number, part in enumerate(found.phases, 1):
         began, ended = when(part.window.began_ns), when(part.window.ended_ns)
-        parts.append((f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate)}", part))
+        parts.append(
+            (f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate_bits_per_second)}", part)
+        )
     return template.render(
         name=shown(found.name, 200),
         title=title(found.whole, found.phases),

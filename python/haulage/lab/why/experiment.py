@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from haulage.causes.evidence import Evidence
 from haulage.lab.why.cause import Cause
-from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation
 from haulage.lab.why.plain import time_words
 from haulage.lab.why.words import Experiment
@@ -37,7 +37,7 @@ def experiment(found: Explanation) -> Experiment | None:
 
 
 def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
-    now = format_rate(evidence.rate)
+    now = format_rate(evidence.rate_bits_per_second)
     doubled = 2 * max(1, round(max(evidence.lanes if name != "total-rate" else evidence.in_flight, 1)))
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
     if name in ("few", "empty", "failed", "last-failed"):
@@ -96,7 +96,7 @@ def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
             " ones help; as fast as now: it is the rate at which bytes travel",
         )
     if name == "throttled":
-        half = max(1, round(evidence.rate / 2e6))
+        half = max(1, round(evidence.rate_bits_per_second / 2e6))
         return Experiment(
             f"haul cp SRC DST --cap {half}mbit {_RECORD}",
             "no refusals: they came from the rate, and a cap between the two is best; as many as now:"
@@ -208,7 +208,7 @@ def unknown(found: Explanation) -> list[str]:
     )
     if facts.first_slot_ns > 0.05 * facts.wall_ns and not facts.lists and not facts.nodes:
         said.append("Requests of listing: this record has none. haul plan takes as long as they do.")
-    if found.whole.evidence.direction == "up" and not found.whole.evidence.answer_is_empty:
+    if found.whole.evidence.direction == "up" and not found.whole.evidence.is_of_empty_request:
         said.append(
             "The path's round trip: every request carried bytes. A job with a file that is sent in blocks"
             " (--block-size 64KiB) records it."

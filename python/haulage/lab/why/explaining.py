@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from haulage.causes.evidence import Evidence
+from haulage.causes.fit import fit
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Window, count
 from haulage.lab.why.cause import OF_BYTES, Cause, decide, of_phases
-from haulage.lab.why.evidence import Evidence
-from haulage.lab.why.fit import fit
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record
 from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
@@ -198,7 +198,7 @@ def _explanation(
 
 
 def _without_requests(facts: Facts) -> Part:
-    evidence = Evidence({}, 0, 0.0, facts.wall_ns, 0, 0, 0, "up")
+    evidence = Evidence("", {}, 0, 0.0, kind="job", wall_ns=facts.wall_ns)
     return Part(Window(0, facts.wall_ns), evidence, decide(evidence), dict.fromkeys(books.CATEGORIES, 0))
 
 
@@ -234,18 +234,21 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         return None if value is None or pd.isna(value) else float(value)
 
     rate = [number(told, f"{which}_bits_per_second") for which in ("slow", "usual", "fast")]
+    moved = int(number(told, "bytes") or 0)
     evidence = Evidence(
+        subject="",
         shares=books.shares(ledger),
         lanes=lanes,
         in_flight=held_ns / window.wall_ns if window.wall_ns else 0.0,
         wall_ns=window.wall_ns,
         payload=int(number(told, "requests") or 0),
         requests=int(number(counted, "requests") or 0),
-        bytes=int(number(told, "bytes") or 0),
+        bytes=moved,
+        rate_bits_per_second=8e9 * moved / window.wall_ns if window.wall_ns else 0.0,
         direction="down" if facts.direction == "down" else "up",
         answer_ns=number(answers, "answer_ns"),
-        answer_is_empty=answers is not None and bool(answers["is_of_empty_request"]),
-        commits_share=min(1.0, (number(told, "commits_ns") or 0.0) / held_ns) if held_ns else 0.0,
+        is_of_empty_request=answers is not None and bool(answers["is_of_empty_request"]),
+        commits_held=min(1.0, (number(told, "commits_ns") or 0.0) / held_ns) if held_ns else 0.0,
         commit_ns=number(told, "commit_ns"),
         took_ns=number(told, "took_ns"),
         usual_bytes=number(told, "usual_bytes"),
@@ -265,6 +268,6 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         waited_after_ns=number(starved, "usual_held_ns"),
         on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
-        is_whole=cell == 0,
+        kind="phase" if cell else "job",
     )
     return Part(window, evidence, decide(evidence), spent)

@@ -78,7 +78,7 @@ def show(found: Explanation, console: Console) -> None:
 def _phases(found: Explanation) -> Iterator[tuple[Part, str]]:
     for number, part in enumerate(found.phases, 1):
         began, ended = when(part.window.began_ns), when(part.window.ended_ns)
-        yield part, f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate)}"
+        yield part, f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate_bits_per_second)}"
 
 
 def _ledger(console: Console, part: Part, name: str) -> None:

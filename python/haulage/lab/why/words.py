@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from haulage.causes.evidence import Evidence
 from haulage.causes.vocabulary import job_words
 from haulage.lab.why import around
 from haulage.lab.why.cause import MUCH, NEAR_NS, Cause
-from haulage.lab.why.evidence import Evidence
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.record import Failure
@@ -73,7 +73,7 @@ def paragraph(found: Explanation) -> list[str]:
         said.append(_why(cause, found.whole.evidence))
         return [sentence for sentence in said if sentence]
     if found.phases and cause.status != "nothing to explain":
-        rates = [format_rate(part.evidence.rate) for part in found.phases]
+        rates = [format_rate(part.evidence.rate_bits_per_second) for part in found.phases]
         when = ", ".join(time_words(part.window.began_ns) for part in found.phases[1:])
         said.append(f"Its rate changed at {when}: {', then '.join(rates)}. Each phase is judged by itself.")
         for number, part in enumerate(found.phases, 1):
@@ -129,7 +129,7 @@ def _job(found: Explanation) -> str:
     both = " (bytes went both ways; this is the larger)" if facts.both_ways else ""
     return (
         f"{round_size(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
-        f" {format_rate(evidence.rate)}: {counted(facts.objects, 'object')},"
+        f" {format_rate(evidence.rate_bits_per_second)}: {counted(facts.objects, 'object')},"
         f" {counted(evidence.requests, 'request')}, {digits(evidence.in_flight)} in flight on average,"
         f" {facts.lanes} at most.{_hosts(facts.hosts)}"
     )
@@ -185,9 +185,9 @@ def _shared(cause: Cause, evidence: Evidence) -> str:
         # So quick an answer comes from this machine, or from one beside it.
         may_be = "the processors of this machine, the service, a --cap, or the link"
     return (
-        f"All requests together reached {format_rate(evidence.rate)}, and each became slower as others"
-        f" joined: they shared one limit for {_of(cause, 'total-rate')} of the time in flight. It may be"
-        f" {may_be}: a record cannot distinguish these."
+        f"All requests together reached {format_rate(evidence.rate_bits_per_second)}, and each became slower"
+        f" as others joined: they shared one limit for {_of(cause, 'total-rate')} of the time in flight."
+        f" It may be {may_be}: a record cannot distinguish these."
     )
 
 
@@ -257,9 +257,9 @@ def _bytes(cause: Cause, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
         f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight,"
-        f" {format_rate(evidence.rate)} in all and {format_rate(usual)} a request ({format_rate(slow)} to"
-        f" {format_rate(fast)}). What bounds them, each connection or all together, shows only where the"
-        " number in flight varies, and here it said too little."
+        f" {format_rate(evidence.rate_bits_per_second)} in all and {format_rate(usual)} a request"
+        f" ({format_rate(slow)} to {format_rate(fast)}). What bounds them, each connection or all together,"
+        " shows only where the number in flight varies, and here it said too little."
     )
 
 
@@ -291,7 +291,8 @@ def _here(cause: Cause, _: Evidence) -> str:
 
 def _disk(cause: Cause, evidence: Evidence) -> str:
     what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
-    text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {format_rate(evidence.rate)} in all."
+    rate = format_rate(evidence.rate_bits_per_second)
+    text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {rate} in all."
     if cause.status == "undetermined":
         checksums = " or MD5" if "checksum" in cause.rivals else ""
         return (
@@ -306,7 +307,7 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
 def _source(cause: Cause, evidence: Evidence) -> str:
     text = (
         f"Reading from the service that has the source held {_of(cause, 'source')} of the time in flight, for"
-        f" {format_rate(evidence.rate)} in all."
+        f" {format_rate(evidence.rate_bits_per_second)} in all."
     )
     if cause.status == "undetermined":
         text += " What the two ways share, and this machine's processors, hold that up as a slow source does."
