@@ -23,10 +23,10 @@ from pathlib import Path
 
 import known_ceilings
 import known_rates
+from haulage.causes.effects import Effect, Effects, effects_of
 from haulage.causes.evidence import Evidence, Phase
+from haulage.causes.rules import decide
 from haulage.errors import HaulageError
-from haulage.lab.analysis.effects import Effect, Effects, effects_of
-from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments.confirm import settle
 from injected_causes import CASES, Case, case, compile_shim, stage
 from single_transfer import evidence_of

@@ -20,11 +20,11 @@ import pytest
 
 import known_rates
 import score_verdicts
-from haulage.errors import ServiceError, UnsupportedError
+from haulage.causes.effects import Effect, Effects
 from haulage.causes.evidence import Evidence, Phase
+from haulage.causes.rules import decide
+from haulage.errors import ServiceError, UnsupportedError
 from haulage.lab.analysis import analyse
-from haulage.lab.analysis.effects import Effect, Effects
-from haulage.lab.analysis.verdict import decide
 from haulage.lab.experiments import confirm
 from haulage.lab.experiments.confirm import changes, experiment, save, settle, sized
 from haulage.lab.experiments.trial import Observation, Setting, Site

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from haulage.causes.effects import Effect, Effects
 from haulage.causes.evidence import Evidence, Phase
 from haulage.causes.fit import Fit
+from haulage.causes.rules import decide
 from haulage.causes.vocabulary import code_of
-from haulage.lab.analysis.effects import Effect, Effects
-from haulage.lab.analysis.verdict import decide
-from haulage.lab.why import cause as jobs
 
 ROOT = Path(__file__).parents[2]
 #: Confirmed by an earlier rule: since then, half of the processors must be as fast (why-not-faster.md).
@@ -44,7 +43,7 @@ def test_jobs_are_judged_as_before(kept: dict[str, Any]) -> None:
     values = kept["evidence"]
     if "fit" in values:
         values = values | {"fit": Fit(**values["fit"] | {"shown": frozenset(values["fit"]["shown"])})}
-    found = jobs.decide(Evidence(subject="", **values))
+    found = decide(Evidence(subject="", **values))
     # Kept under the codes of that time.
     assert (found.cause, found.status) == (code_of(kept["cause"]), kept["status"])
     assert list(found.rivals) == [code_of(name) for name in kept["rivals"]]

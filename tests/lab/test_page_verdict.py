@@ -12,12 +12,13 @@ import pytest
 from playwright.sync_api import Browser
 
 from haulage.causes.evidence import Phase
+from haulage.causes.rules import decide
+from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import CAUSES, cause_words
 from haulage.lab.analysis import Analysis, analyse
 from haulage.lab.analysis.ledger import CATEGORIES
-from haulage.lab.analysis.model import Finding, Verdict
+from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.stated import lines
-from haulage.lab.analysis.verdict import decide
 from haulage.lab.finish import finish
 from haulage.lab.report.page import write
 from haulage.lab.report.palette import LEDGER, LIGHT, steps

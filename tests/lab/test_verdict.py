@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from haulage.causes.effects import Effect, Effects, effect, effects_of
 from haulage.causes.evidence import Evidence, Phase
+from haulage.causes.rules import decide
+from haulage.causes.split import split
 from haulage.causes.vocabulary import CAUSES
-from haulage.lab.analysis.effects import Effect, Effects, effect, effects_of
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.phases import step
-from haulage.lab.analysis.verdict import decide, score
 
 
 def gains(*, idle: float = 0.8, cores: float = 0.2, commit: float | None = None, **ratios: float) -> Effects:
@@ -102,7 +103,7 @@ def test_whole_files_alone_do_not_tell_a_long_path_from_slow_commits() -> None:
 def test_an_answer_that_takes_longer_than_the_path_is_no_latency() -> None:
     waiting = evidence({"server wait": 0.8, "receive": 0.2}, direction="down", took_ns=100e6, answer_ns=5e6)
     assert decide(waiting).cause != "latency"
-    assert score(waiting)["server"] == pytest.approx(0.75)
+    assert split(waiting)["service"] == pytest.approx(0.75)
 
 
 def test_empty_slots_are_no_cause_but_are_said() -> None:
@@ -180,7 +181,7 @@ def test_a_checksum_that_takes_the_time_is_neither_disk_nor_link() -> None:
     """An MD5 at 3.2 of 8 Gbit/s was taken for the total rate, and booked as disk."""
     hashing = evidence({"hash": 0.7, "send": 0.3}, checksum="md5")
     assert decide(hashing).cause == "checksum"
-    assert score(hashing)["disk"] == 0
+    assert split(hashing)["disk"] == 0
     found = decide(hashing, gains(checksum=2.4, processors=0.7, idle=0.05, cores=1.4))
     assert (found.cause, found.status) == ("checksum", "confirmed")
 
@@ -303,6 +304,6 @@ def test_an_effect_has_an_interval_and_needs_replicates() -> None:
 
 def test_scores_are_shares_of_the_time_in_flight() -> None:
     for one in SEEN.values():
-        assert all(0 <= value <= 1 for value in score(one).values())
-    assert score(SEEN["disk"])["disk"] == pytest.approx(0.7)
-    assert score(evidence({"disk": 0.2, "idle": 0.6, "send": 0.2}))["disk"] == pytest.approx(0.5)
+        assert all(0 <= value <= 1 for value in split(one).values())
+    assert split(SEEN["disk"])["disk"] == pytest.approx(0.7)
+    assert split(evidence({"disk": 0.2, "idle": 0.6, "send": 0.2}))["disk"] == pytest.approx(0.5)

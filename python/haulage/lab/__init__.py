@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from haulage.lab.analysis.model import Verdict
+    from haulage.causes.verdict import Verdict
     from haulage.lab.plan import Plan
     from haulage.lab.report.compare import Comparison
     from haulage.lab.report.verify import Check

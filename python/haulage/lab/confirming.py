@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from haulage.causes.verdict import Verdict
 from haulage.lab.analysis.evidence import EVIDENCE, gather, main_subject
-from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.query import open_run, run
 from haulage.lab.experiments.confirm import Said, base_setting, save, settle
 from haulage.lab.experiments.trial import Site

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING
 from haulage.lazy import importing
 
 if TYPE_CHECKING:
-    from haulage.lab.analysis.model import (
-        Analysis as Analysis,
-        Finding as Finding,
-        Result as Result,
-        Status as Status,
-        Verdict as Verdict,
-    )
+    from haulage.causes.verdict import Status as Status, Verdict as Verdict
+    from haulage.lab.analysis.model import Analysis as Analysis, Finding as Finding, Result as Result
     from haulage.lab.analysis.pipeline import analyse as analyse
 
 __all__ = ["Analysis", "Finding", "Result", "Status", "Verdict", "analyse"]
@@ -26,6 +21,7 @@ __getattr__ = importing(
     __name__,
     {
         "haulage.lab.analysis.pipeline": "analyse",
-        "haulage.lab.analysis.model": "Analysis Finding Result Status Verdict",
+        "haulage.lab.analysis.model": "Analysis Finding Result",
+        "haulage.causes.verdict": "Status Verdict",
     },
 )

@@ -9,10 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from haulage.causes.evidence import Phase
-
-#: Whether a cause was only in the record, or also shown by an experiment that changes one thing.
-Status = Literal["seen", "confirmed", "undetermined"]
+from haulage.causes.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -46,37 +43,6 @@ class Result:
     kind: Literal["query", "statistics"] = "query"
     made_from: tuple[str, ...] = ()
     rows_sha256: str = ""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Why it was not faster.
-
-    Attributes:
-        cause: A code of :data:`haulage.causes.vocabulary.CAUSES`, or ``"undetermined"``.
-        status: ``"seen"`` in the record, ``"confirmed"`` by an experiment, or ``"undetermined"``.
-        evidence: Sentences with numbers.
-        threshold: The rule that decided.
-        advice: What to do about it.
-        scores: For each cause the share of the time in flight that it explains.
-        subject: What was judged, such as ``"adaptive, 25 MB up"``.
-        query: The result the evidence comes from.
-        shares: Where causes mix, of each: its share of the time of a request, and the bounds of that.
-        phases: Where the path changed meanwhile, a verdict for each time; empty otherwise.
-        during: Of such a verdict: its part of the time, and the rate in it.
-    """
-
-    cause: str
-    status: Status
-    evidence: list[str]
-    threshold: str
-    advice: str
-    scores: dict[str, float] = field(default_factory=dict)
-    subject: str = ""
-    query: str = "evidence"
-    shares: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    phases: tuple[Verdict, ...] = ()
-    during: Phase | None = None
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from haulage.causes.effects import Effects, effects_of
+from haulage.causes.rules import decide, nothing_recorded
 from haulage.lab.analysis import evidence, ledger, tables
 from haulage.lab.analysis.calculations import MODULES
-from haulage.lab.analysis.effects import Effects, effects_of
 from haulage.lab.analysis.findings import findings
-from haulage.lab.analysis.model import Analysis, Result, Verdict
+from haulage.lab.analysis.model import Analysis, Result
 from haulage.lab.analysis.query import index_entry, open_run, run
 from haulage.lab.analysis.statistics import MARGIN
-from haulage.lab.analysis.verdict import decide
 from haulage.lab.store import RunStore, write_whole
 from haulage.lab.tables import Table
 
@@ -51,7 +51,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
     effects = _effects(directory)
     verdicts = [decide(one.evidence) for one in subjects]
     main = evidence.main_subject(subjects)
-    verdict = _nothing() if main is None else decide(main.evidence, effects)
+    verdict = nothing_recorded() if main is None else decide(main.evidence, effects)
     return Analysis(directory, results, verdict, findings(files.plan, results), verdicts)
 
 
@@ -67,13 +67,3 @@ def _effects(directory: Path) -> Effects | None:
         return None
     # The rows are what is kept; effects are made of them each time anew. Older runs kept effects alone.
     return effects_of(json.loads(path.read_text(encoding="utf-8")).get("trials", ()))
-
-
-def _nothing() -> Verdict:
-    return Verdict(
-        "undetermined",
-        "undetermined",
-        ["No treatment of this run was recorded and ended well."],
-        "needs the engine's record of attempts",
-        "Run a plan with an arm of the engine.",
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from haulage.causes.effects import LEVEL
+from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import CAUSES, cause_words
-from haulage.lab.analysis.effects import LEVEL
-from haulage.lab.analysis.model import Verdict
 from haulage.words.numbers import format_rate
 
 

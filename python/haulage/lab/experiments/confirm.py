@@ -30,10 +30,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from haulage.causes.effects import Effects, effects_of
 from haulage.causes.evidence import Evidence
-from haulage.lab.analysis.effects import Effects, effects_of
-from haulage.lab.analysis.model import Verdict
-from haulage.lab.analysis.verdict import THROTTLED_SHARE, decide, score
+from haulage.causes.rules import decide
+from haulage.causes.split import REFUSED, split
+from haulage.causes.verdict import Verdict
 from haulage.lab.experiments.trial import Observation, Route, Setting
 from haulage.lab.store import write_whole
 
@@ -121,7 +122,7 @@ def settle(
 def changes(evidence: Evidence, *, seed: int = 1) -> dict[str, Setting]:
     """Return by name what is tried: the base, and for each candidate a change of one thing alone."""
     base = base_setting(evidence, seed=seed)
-    if score(evidence)["throttled"] >= THROTTLED_SHARE:
+    if split(evidence)["throttled"] >= REFUSED:
         half = max(int(evidence.rate_bits_per_second / 2), 64_000)
         return {"base": base, "again": base, "slower": replace(base, cap_bits_per_second=half)}
     lanes, block = base.connections or 1, base.block_bytes or 1

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from haulage.causes.effects import CHANGES
+from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import cause_words
-from haulage.lab.analysis.effects import CHANGES
-from haulage.lab.analysis.model import Verdict
 from haulage.lab.analysis.stated import found_words, largest_first
 from haulage.words.numbers import format_rate, format_time
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haulage.causes.evidence import Evidence
-from haulage.lab.why.cause import Cause
+from haulage.causes.verdict import Verdict
 from haulage.lab.why.explaining import Explanation
 from haulage.lab.why.plain import time_words
 from haulage.lab.why.words import Experiment
@@ -36,7 +36,7 @@ def experiment(found: Explanation) -> Experiment | None:
     return _of(cause.cause, cause, evidence)
 
 
-def _of(name: str, cause: Cause, evidence: Evidence) -> Experiment | None:
+def _of(name: str, cause: Verdict, evidence: Evidence) -> Experiment | None:
     now = format_rate(evidence.rate_bits_per_second)
     doubled = 2 * max(1, round(max(evidence.lanes if name != "total-rate" else evidence.in_flight, 1)))
     more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"

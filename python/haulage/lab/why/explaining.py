@@ -11,9 +11,10 @@ import pandas as pd
 
 from haulage.causes.evidence import Evidence
 from haulage.causes.fit import fit
+from haulage.causes.rules import OF_BYTES, decide, of_failure, of_phases
+from haulage.causes.verdict import Verdict
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Window, count
-from haulage.lab.why.cause import OF_BYTES, Cause, decide, of_phases
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record
 from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
@@ -32,7 +33,7 @@ class Part:
 
     window: Window
     evidence: Evidence
-    cause: Cause
+    cause: Verdict
     ledger: dict[str, int]
 
     @property
@@ -103,17 +104,12 @@ def explain(path: Path | str) -> Explanation:
 
 def _with_failure(record: Record, found: Explanation) -> Explanation:
     """Say how the job failed; where there is nothing else to explain, that is what there is to say."""
-    little = found.whole.cause.status == "nothing to explain"
     failure = record.failure
-    if failure is None and record.summary is None and little:
+    if failure is None and record.summary is None and found.whole.cause.status == "nothing to explain":
         failure = last_request(record)
     if failure is None:
         return found
-    cause = found.whole.cause
-    if little and failure.exit_code is None:
-        cause = replace(cause, cause="last-failed")
-    elif little and failure.kind != "cancelled":
-        cause = replace(cause, cause="failed", status="failed")
+    cause = of_failure(found.whole.cause, failure.kind, failure.exit_code)
     return replace(found, failure=failure, whole=replace(found.whole, cause=cause))
 
 

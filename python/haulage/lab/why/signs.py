@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from haulage.lab.why.cause import Cause
+from haulage.causes.verdict import Verdict
 from haulage.words.numbers import counted, format_rate, format_time, round_size
 
 Bearing = Literal["supports", "contradicts", "shown"]
@@ -133,7 +133,7 @@ class Sign:
         return self.text if self.bearing == "shown" else f"{self.text} This {self.bearing} {self.about}."
 
 
-def signs(wire: Wire, cause: Cause) -> list[Sign]:
+def signs(wire: Wire, cause: Verdict) -> list[Sign]:
     """Return what the kernel's counters say of the named cause."""
     if not wire.connections:
         return []
@@ -170,7 +170,7 @@ def signs(wire: Wire, cause: Cause) -> list[Sign]:
     return found
 
 
-def _window(full: float, wire: Wire, cause: Cause, *, of_each: bool) -> Sign:
+def _window(full: float, wire: Wire, cause: Verdict, *, of_each: bool) -> Sign:
     connections = counted(wire.connections, "connection")
     text = (
         f"The other end's window was full for {_percent(full)} of the {format_time(wire.busy_ns)} in which"

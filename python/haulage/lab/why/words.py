@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from haulage.causes.evidence import Evidence
+from haulage.causes.rules import NEAR_NS
+from haulage.causes.split import MUCH
+from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import job_words
 from haulage.lab.why import around
-from haulage.lab.why.cause import MUCH, NEAR_NS, Cause
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import percent, shown, time_words
 from haulage.lab.why.record import Failure
@@ -58,7 +60,7 @@ def title(part: Part, phases: Sequence[Part] = ()) -> str:
     return f"What limited it: {job_words(cause.cause)} ({sure})"
 
 
-def _either(cause: Cause) -> str:
+def _either(cause: Verdict) -> str:
     *first, last = (job_words(name) for name in cause.rivals)
     return f"{', '.join(first)} or {last}"
 
@@ -150,7 +152,7 @@ def _hosts(hosts: Sequence[str]) -> str:
     return f" It spoke to {', '.join(shown(host, 60) for host in hosts)}." if hosts else ""
 
 
-def _why(cause: Cause, evidence: Evidence) -> str:
+def _why(cause: Verdict, evidence: Evidence) -> str:
     return _SAID[cause.cause](cause, evidence)
 
 
@@ -159,16 +161,16 @@ def when(ns: int) -> str:
     return time_words(ns) if ns else "the start"
 
 
-def _parts(cause: Cause) -> str:
+def _parts(cause: Verdict) -> str:
     most = [(name, share) for name, share in list(cause.parts.items())[:4] if share >= 0.02]
     return ", ".join(f"{percent(share)} {job_words(name)}" for name, share in most)
 
 
-def _of(cause: Cause, *names: str) -> str:
+def _of(cause: Verdict, *names: str) -> str:
     return percent(min(1.0, sum(cause.parts.get(name, 0.0) for name in names)))
 
 
-def _connection(cause: Cause, evidence: Evidence) -> str:
+def _connection(cause: Verdict, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
         f"Each connection had a limit of its own: {counted(evidence.connections, 'connection')} of"
@@ -178,7 +180,7 @@ def _connection(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _shared(cause: Cause, evidence: Evidence) -> str:
+def _shared(cause: Verdict, evidence: Evidence) -> str:
     near = evidence.answer_ns is not None and evidence.answer_ns < NEAR_NS
     may_be = "the link in all, a --cap, the service, or the processors of this machine"
     if near:
@@ -191,7 +193,7 @@ def _shared(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _single(cause: Cause, evidence: Evidence) -> str:
+def _single(cause: Verdict, evidence: Evidence) -> str:
     rate = f" at {format_rate(evidence.rate_of_one[1])}" if evidence.rate_of_one else ""
     waits = (
         cause.parts.get("answers", 0.0) + cause.parts.get("latency", 0.0) + cause.parts.get("service", 0.0)
@@ -205,7 +207,7 @@ def _single(cause: Cause, evidence: Evidence) -> str:
     return f"Only one request was in flight at any time: {split}. While one waited, the path stood idle."
 
 
-def _answers(cause: Cause, evidence: Evidence) -> str:
+def _answers(cause: Verdict, evidence: Evidence) -> str:
     least = f"; the quickest took {time_words(evidence.answer_ns)}" if evidence.answer_ns else ""
     size = round_size(evidence.usual_bytes or 0)
     return (
@@ -215,7 +217,7 @@ def _answers(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _latency(cause: Cause, evidence: Evidence) -> str:
+def _latency(cause: Verdict, evidence: Evidence) -> str:
     return (
         "Round trips: requests waited for the path's answer, at least"
         f" {time_words(evidence.answer_ns or 0)} each, for {_of(cause, 'latency')} of the time in flight."
@@ -223,7 +225,7 @@ def _latency(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _service(cause: Cause, evidence: Evidence) -> str:
+def _service(cause: Verdict, evidence: Evidence) -> str:
     return (
         f"The service took its time: requests waited for it for {_of(cause, 'service')} of the time in"
         f" flight, where the quickest answer of the path took {time_words(evidence.answer_ns or 0)}."
@@ -236,7 +238,7 @@ def _per_second(evidence: Evidence) -> str:
     return f"That made {digits(each)} requests a second with {digits(evidence.in_flight)} in flight."
 
 
-def _own(cause: Cause, evidence: Evidence) -> str:
+def _own(cause: Verdict, evidence: Evidence) -> str:
     rate = 8e9 * (evidence.usual_bytes or 0) / evidence.took_ns if evidence.took_ns else 0.0
     beside = ", beside many as beside few" if cause.cause == "own-time" else ""
     return (
@@ -253,7 +255,7 @@ def _small(evidence: Evidence) -> str:
     return "For bodies this small the wait is the likelier. "
 
 
-def _bytes(cause: Cause, evidence: Evidence) -> str:
+def _bytes(cause: Verdict, evidence: Evidence) -> str:
     slow, usual, fast = evidence.rate_of_one or (0.0, 0.0, 0.0)
     return (
         f"Bytes were on their way for {_of(cause, 'bytes')} of the time in flight,"
@@ -263,14 +265,14 @@ def _bytes(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _throttled(cause: Cause, evidence: Evidence) -> str:
+def _throttled(cause: Verdict, evidence: Evidence) -> str:
     return (
         f"The service refused {counted(evidence.refused, 'request')} of {evidence.requests:,}: with the"
         f" pauses that followed, this took {_of(cause, 'throttled')} of the time in flight."
     )
 
 
-def _commit(cause: Cause, evidence: Evidence) -> str:
+def _commit(cause: Verdict, evidence: Evidence) -> str:
     least = f", {time_words(evidence.answer_ns)} the quickest answer" if evidence.answer_ns else ""
     return (
         f"Commits held {_of(cause, 'commit')} of the time in flight: one took"
@@ -278,7 +280,7 @@ def _commit(cause: Cause, evidence: Evidence) -> str:
     )
 
 
-def _here(cause: Cause, _: Evidence) -> str:
+def _here(cause: Verdict, _: Evidence) -> str:
     what = {
         "checksum": "Computing checksums",
         "connect": "Making connections",
@@ -289,7 +291,7 @@ def _here(cause: Cause, _: Evidence) -> str:
     return f"{what} held {_of(cause, cause.cause)} of the time in flight.{link}"
 
 
-def _disk(cause: Cause, evidence: Evidence) -> str:
+def _disk(cause: Verdict, evidence: Evidence) -> str:
     what = "Reading from the disk" if evidence.direction == "up" else "Writing to the disk"
     rate = format_rate(evidence.rate_bits_per_second)
     text = f"{what} held {_of(cause, 'disk')} of the time in flight, for {rate} in all."
@@ -304,7 +306,7 @@ def _disk(cause: Cause, evidence: Evidence) -> str:
     return f"{text} The time in flight was {_parts(cause)}."
 
 
-def _source(cause: Cause, evidence: Evidence) -> str:
+def _source(cause: Verdict, evidence: Evidence) -> str:
     text = (
         f"Reading from the service that has the source held {_of(cause, 'source')} of the time in flight, for"
         f" {format_rate(evidence.rate_bits_per_second)} in all."
@@ -314,7 +316,7 @@ def _source(cause: Cause, evidence: Evidence) -> str:
     return f"{text} The time in flight was {_parts(cause)}."
 
 
-def _processors(_: Cause, evidence: Evidence) -> str:
+def _processors(_: Verdict, evidence: Evidence) -> str:
     return (
         f"Slots stood empty for {percent(evidence.gaps_share)} of the lanes' time although the next request"
         f" was queued: usually {time_words(evidence.gap_ns or 0)} after each attempt of"
@@ -323,7 +325,7 @@ def _processors(_: Cause, evidence: Evidence) -> str:
     )
 
 
-def _starved(_: Cause, evidence: Evidence) -> str:
+def _starved(_: Verdict, evidence: Evidence) -> str:
     feeds = "a pipe, the disk, or the list of what to copy"
     what = f"to send: what feeds it ({feeds})"
     if evidence.direction == "down":
@@ -334,7 +336,7 @@ def _starved(_: Cause, evidence: Evidence) -> str:
     )
 
 
-def _mixed(cause: Cause, _: Evidence) -> str:
+def _mixed(cause: Verdict, _: Evidence) -> str:
     text = f"The time in flight was divided: {_parts(cause)}."
     if _may_all_be_processors(cause):
         return (
@@ -347,20 +349,20 @@ def _mixed(cause: Cause, _: Evidence) -> str:
     return text
 
 
-def _may_all_be_processors(cause: Cause) -> bool:
+def _may_all_be_processors(cause: Verdict) -> bool:
     """Whether processors alone explain what looks like several causes."""
     return cause.cause == "mixed" and cause.rivals[:1] == ("cpu",)
 
 
-def _little(_: Cause, evidence: Evidence) -> str:
+def _little(_: Verdict, evidence: Evidence) -> str:
     return "" if evidence.requests == 0 else "That is too little to judge the path by."
 
 
-def _short(cause: Cause, evidence: Evidence) -> str:
+def _short(cause: Verdict, evidence: Evidence) -> str:
     return f"{time_words(evidence.wall_ns)} say little about a path. The time in flight was {_parts(cause)}."
 
 
-_SAID: dict[str, Callable[[Cause, Evidence], str]] = {
+_SAID: dict[str, Callable[[Verdict, Evidence], str]] = {
     "connection-rate": _connection,
     "total-rate": _shared,
     "one-at-a-time": _single,

@@ -7,14 +7,12 @@ Every rule asks for both. Where an interval is too wide for either answer, the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from haulage.causes.effects import CHANGES, Effect, Effects, waiting_share
 from haulage.causes.evidence import Evidence
-from haulage.lab.analysis.effects import CHANGES, Effect, Effects, waiting_share
-from haulage.lab.analysis.model import Status
+from haulage.causes.split import REFUSED
+from haulage.causes.verdict import Verdict
 
-#: Refusals that hold so much of the time in flight are to be mended first: each costs a request and a pause.
-THROTTLED_SHARE = 0.25
 #: A small write that takes this many empty answers is slow by itself.
 SLOW_COMMIT = 2.0
 #: Of the time of a request, what commits must hold, and of all requests.
@@ -37,34 +35,22 @@ SAME_PATH = 2.0
 NEAR_CEILING = (0.85, 1.1)
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What was decided, and what would decide it otherwise."""
-
-    cause: str
-    status: Status
-    threshold: str
-    said: list[str] = field(default_factory=list)
-    shares: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    would_decide: str = ""
-
-
-def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], seen: str) -> Judgement:
+def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen: str) -> Verdict:
     """Let the experiments speak.
 
     Args:
         evidence: From the record.
         effects: Of the experiments.
-        scores: Of the causes, from the record.
+        parts: Of the time in flight, by cause.
         seen: What the record alone says.
     """
     found = (
-        _refusals(evidence, effects, scores)
+        _refusals(evidence, effects, parts)
         or _paced(seen)
         or _another_path(evidence, effects)
         or _checksum(effects)
         or _disk(effects)
-        or _commit(evidence, effects, scores)
+        or _commit(evidence, effects, parts)
         or _processors(effects)
         or _waiting(evidence, effects)
         or _total(evidence, effects)
@@ -83,25 +69,23 @@ def judge(evidence: Evidence, effects: Effects, scores: Mapping[str, float], see
     would += f"; open is the effect of: {', '.join(open_ones)}." if open_ones else "."
     most = _holds_most(effects)
     if most is not None:
-        return Judgement(
+        return Verdict(
             most,
             "seen",
-            "its own change helps by far the most, but others help too",
-            ["It is not limited by the link."],
-            {},
-            would,
+            threshold="its own change helps by far the most, but others help too",
+            evidence=["It is not limited by the link."],
+            advice=would,
         )
     if seen in _NEEDS and _NEEDS[seen] in helped:
-        return Judgement(
-            seen, "seen", "its own change helps, but so may that of another cause", [], {}, would
+        return Verdict(
+            seen, "seen", threshold="its own change helps, but so may that of another cause", advice=would
         )
-    return Judgement(
+    return Verdict(
         "undetermined",
         "undetermined",
-        "no cause whose change alone has an effect",
-        _room(effects),
-        {},
-        would,
+        threshold="no cause whose change alone has an effect",
+        evidence=_room(effects),
+        advice=would,
     )
 
 
@@ -131,31 +115,33 @@ def _room(effects: Effects) -> list[str]:
     return []
 
 
-def _refusals(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -> Judgement | None:
-    if effects.refused_again is None or scores["throttled"] < THROTTLED_SHARE:
+def _refusals(evidence: Evidence, effects: Effects, parts: Mapping[str, float]) -> Verdict | None:
+    if effects.refused_again is None or parts["throttled"] < REFUSED:
         return None
     if effects.refused_again >= evidence.refused_share / 3:
-        return Judgement("throttled", "confirmed", "refusals came each time that the same was done again")
-    return Judgement(
+        return Verdict(
+            "throttled", "confirmed", threshold="refusals came each time that the same was done again"
+        )
+    return Verdict(
         "throttled",
         "seen",
-        "refusals did not come each time that the same was done again",
-        would_decide="What would decide: the same at the hour of the refusals.",
+        threshold="refusals did not come each time that the same was done again",
+        advice="What would decide: the same at the hour of the refusals.",
     )
 
 
-def _another_path(evidence: Evidence, effects: Effects) -> Judgement | None:
+def _another_path(evidence: Evidence, effects: Effects) -> Verdict | None:
     base = effects.base_bits_per_second
     if base is None or evidence.phases:
         return None
     # Short transfers are full of beginnings and ends, which the base has not.
     if 1 / SAME_PATH <= base / max(evidence.rate_bits_per_second, 1.0) <= 2 * SAME_PATH:
         return None
-    return Judgement(
+    return Verdict(
         "undetermined",
         "undetermined",
-        f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
-        would_decide="What would decide: to run it again while the path is as it was.",
+        threshold=f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
+        advice="What would decide: to run it again while the path is as it was.",
     )
 
 
@@ -164,34 +150,39 @@ def _alone(effects: Effects, change: str, rivals: Iterable[str]) -> bool:
     return effects.helps(change) and effects.helps_not(*rivals)
 
 
-def _paced(seen: str) -> Judgement | None:
+def _paced(seen: str) -> Verdict | None:
     """Leave it at what the record says: a cap is an option of the job, and no experiment has one."""
     if seen == "pacing":
-        return Judgement("pacing", "seen", "the cap that was set was reached")
+        return Verdict("pacing", "seen", threshold="the cap that was set was reached")
     return None
 
 
-def _checksum(effects: Effects) -> Judgement | None:
+def _checksum(effects: Effects) -> Verdict | None:
     if _alone(effects, "checksum", ("connections", "memory")):
         said = ["It is not limited by the link."]
-        return Judgement(
-            "checksum", "confirmed", "without the checksum it is quicker; nothing else helps", said
+        return Verdict(
+            "checksum",
+            "confirmed",
+            threshold="without the checksum it is quicker; nothing else helps",
+            evidence=said,
         )
     return None
 
 
-def _disk(effects: Effects) -> Judgement | None:
+def _disk(effects: Effects) -> Verdict | None:
     processors = effects.of.get("processors")
     # Reading takes processors too: where half of them cost anything, memory may help by that alone.
     hungry = processors is not None and processors.low <= LOSES_NOTHING
     if _alone(effects, "memory", ("connections", "blocks", "checksum")) and not hungry:
         ratio = effects.of["memory"].ratio
         said = [f"It is not limited by the link, which carries at least {ratio:.2f} times as much."]
-        return Judgement("disk", "confirmed", "from memory it is quicker; nothing else helps", said)
+        return Verdict(
+            "disk", "confirmed", threshold="from memory it is quicker; nothing else helps", evidence=said
+        )
     return None
 
 
-def _commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -> Judgement | None:
+def _commit(evidence: Evidence, effects: Effects, parts: Mapping[str, float]) -> Verdict | None:
     """Whether commits are slow by themselves, and this transfer made enough of them to suffer."""
     slow = effects.commit
     if slow is None or effects.commit_ns is None or effects.answer_ns is None or not evidence.took_ns:
@@ -200,9 +191,11 @@ def _commit(evidence: Evidence, effects: Effects, scores: Mapping[str, float]) -
     if slow.low < SLOW_COMMIT or not effects.helps_not("memory", "checksum") or _needs_processors(effects):
         return None
     part = (effects.commit_ns - effects.answer_ns) / evidence.took_ns
-    if scores["commit"] >= COMMIT_SHARE or (evidence.commits_share >= COMMITS_LEAST and part >= COMMIT_SHARE):
-        return Judgement(
-            "commit", "confirmed", f"a small write takes {SLOW_COMMIT:g} empty answers or more, beyond doubt"
+    if parts["commit"] >= COMMIT_SHARE or (evidence.commits_share >= COMMITS_LEAST and part >= COMMIT_SHARE):
+        return Verdict(
+            "commit",
+            "confirmed",
+            threshold=f"a small write takes {SLOW_COMMIT:g} empty answers or more, beyond doubt",
         )
     return None
 
@@ -224,22 +217,22 @@ def _needs_processors(effects: Effects) -> bool:
     return processors is not None and processors.falls
 
 
-def _processors(effects: Effects) -> Judgement | None:
+def _processors(effects: Effects) -> Verdict | None:
     if not _needs_processors(effects) or not _is_busy(effects) or (effects.cores_used or 0.0) < CORES_MUCH:
         return None
     if not {"connections", "memory"} <= effects.of.keys() or effects.helps("blocks"):
         return None
     if not effects.helps_not("connections", "memory", "checksum"):
         return None
-    return Judgement(
+    return Verdict(
         "cpu",
         "confirmed",
-        "no processor is idle, with half of them it is slower, and nothing else helps",
-        ["It is not limited by the link."],
+        threshold="no processor is idle, with half of them it is slower, and nothing else helps",
+        evidence=["It is not limited by the link."],
     )
 
 
-def _waiting(evidence: Evidence, effects: Effects) -> Judgement | None:
+def _waiting(evidence: Evidence, effects: Effects) -> Verdict | None:
     """Tell a bound on each connection, round trips and a server apart, or give their shares."""
     more, blocks = effects.of.get("connections"), effects.of.get("blocks")
     if more is None or blocks is None or "memory" not in effects.of:
@@ -256,12 +249,14 @@ def _waiting(evidence: Evidence, effects: Effects) -> Judgement | None:
     return None
 
 
-def _shared(waits: str, moves: str, share: tuple[float, float, float], because: str) -> Judgement | None:
+def _shared(waits: str, moves: str, share: tuple[float, float, float], because: str) -> Verdict | None:
     middle, low, high = share
     if low >= WHOLE - 0.1 and middle >= WHOLE:
-        return Judgement(waits, "confirmed", f"{because}; a request waits for {middle:.0%} of its time")
+        return Verdict(
+            waits, "confirmed", threshold=f"{because}; a request waits for {middle:.0%} of its time"
+        )
     if high <= NO_PART and moves != "total-rate":
-        return Judgement(moves, "confirmed", f"{because}; larger blocks do not help")
+        return Verdict(moves, "confirmed", threshold=f"{because}; larger blocks do not help")
     if high - low > SHARE_WIDTH or low <= 0.05 or high >= 0.95:
         return None
     said = [
@@ -269,7 +264,9 @@ def _shared(waits: str, moves: str, share: tuple[float, float, float], because: 
         f" ({low:.0%} to {high:.0%})."
     ]
     shares = {moves: (1 - middle, 1 - high, 1 - low), waits: (middle, low, high)}
-    return Judgement("mixed", "confirmed", f"{because}; larger blocks help in part", said, shares)
+    return Verdict(
+        "mixed", "confirmed", threshold=f"{because}; larger blocks help in part", evidence=said, shares=shares
+    )
 
 
 _CALLED = {
@@ -294,7 +291,7 @@ def _stays(processors: Effect) -> bool:
     return processors.low > 0.88
 
 
-def _total(evidence: Evidence, effects: Effects) -> Judgement | None:
+def _total(evidence: Evidence, effects: Effects) -> Verdict | None:
     """Nothing helps, nothing is busy, and the path is as full as was measured: what is left is its rate."""
     needed = [effects.of.get(name) for name in ("connections", "blocks", "memory")]
     if any(one is None or not one.is_close_to_none for one in needed):
@@ -310,8 +307,8 @@ def _total(evidence: Evidence, effects: Effects) -> Judgement | None:
     share = evidence.ceiling_share
     if share is not None and not NEAR_CEILING[0] <= share <= NEAR_CEILING[1]:
         return None
-    return Judgement(
+    return Verdict(
         "total-rate",
         "confirmed",
-        "neither connections, nor blocks, nor memory, nor processors change the rate by 12 %",
+        threshold="neither connections, nor blocks, nor memory, nor processors change the rate by 12 %",
     )

@@ -166,7 +166,7 @@ def waiting_share(blocks: Effect, factor: float) -> tuple[float, float, float]:
     return share(blocks.ratio), share(blocks.low), share(blocks.high)
 
 
-def shown(effects: Effects) -> list[str]:
+def gave(effects: Effects) -> list[str]:
     """Say what the experiments gave, with numbers."""
     said = []
     for name, one in effects.of.items():
