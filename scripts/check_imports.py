@@ -144,6 +144,8 @@ OWNERS = (
     (re.compile("REDACTED"), "words", "takes secrets out of text"),
     (re.compile(r"\b(?:http\.server|socketserver|uvicorn)\b"), "web", "serves pages"),
     (re.compile(r"\bhmac\.compare_digest|http\.cookies"), "web", "lets in whoever shows a token"),
+    # A verdict that is made, or a code that nobody else needs to know.
+    (re.compile(r"\bVerdict\(|\"(?:own-time|one-at-a-time)\""), "causes", "names causes and decides"),
 )
 
 

@@ -11,7 +11,7 @@ from haulage.causes.effects import Effect, Effects, effect, effects_of
 from haulage.causes.evidence import Evidence, Phase
 from haulage.causes.rules import decide
 from haulage.causes.split import split
-from haulage.causes.vocabulary import CAUSES
+from haulage.causes.vocabulary import ADVICE
 from haulage.lab.analysis.ledger import CATEGORIES
 from haulage.lab.analysis.phases import step
 
@@ -67,7 +67,7 @@ def test_a_clear_record_is_seen_and_not_more(cause: str) -> None:
     found = decide(SEEN[cause])
     assert (found.cause, found.status) == (cause, "seen")
     assert found.threshold
-    assert found.advice == CAUSES[cause].advice
+    assert found.advice == ADVICE[cause]
     assert any(letter.isdigit() for letter in found.evidence[0])
 
 

@@ -19,8 +19,9 @@ from haulage.lab.why import cli
 from haulage.lab.why.drawing import page
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, explain
-from haulage.lab.why.plain import shown, time_words
+from haulage.lab.why.plain import shown
 from haulage.lab.why.words import paragraph, title
+from haulage.words.numbers import time_words
 from lab import made_records as made
 from lab.in_process import InProcess
 from lab.made_records import BLOCKS, MIB, MS, explained as of, ramp

@@ -1,4 +1,7 @@
 """What limited a transfer, judged in one place: of the record of one job for ``haul why``, and for the lab.
 
-The flow: :mod:`vocabulary` has the causes and their words. It knows no files and no commands.
+The flow: :mod:`evidence` has the numbers, :mod:`fit` splits the time of requests, :mod:`split` the time in
+flight by causes, and ``decide`` in :mod:`rules` names one. With :mod:`effects` of experiments,
+:mod:`confirmed` may confirm it. :mod:`vocabulary`, :mod:`sentences` and :mod:`jobs` have the words. Nothing
+here knows files, commands or reports.
 """

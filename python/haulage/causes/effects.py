@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy import stats
-
 from haulage.words.numbers import format_time
 
 #: Of every interval here: at most one confident statement in two hundred may be wrong.
@@ -109,6 +107,8 @@ def effect(changed: Sequence[float], base: Sequence[float]) -> Effect | None:
 
     The replicates of the two lie interleaved in random order, so that what drifts meets both.
     """
+    from scipy import stats  # which takes long to load, and haul why needs none
+
     left, right = ([math.log(rate) for rate in rates if rate > 0] for rates in (changed, base))
     if len(left) < 3 or len(right) < 3:
         return None

@@ -26,7 +26,7 @@ from haulage.causes.split import (
     split,
 )
 from haulage.causes.verdict import SECOND, Status, Verdict
-from haulage.causes.vocabulary import CAUSES
+from haulage.causes.vocabulary import ADVICE
 from haulage.words.numbers import format_rate
 
 #: A share of the time in flight that makes a cause the one to name, where there is no second: nothing else
@@ -85,8 +85,7 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
     shown = {name: share for name, share in parts.items() if share >= LEAST_PART}
     found = replace(found, subject=evidence.subject, parts=shown)
     if evidence.kind == "trial":
-        named = CAUSES.get(found.cause)
-        advice = named.advice if named else "Take a longer transfer, or let the experiments run."
+        advice = ADVICE.get(found.cause, "Take a longer transfer, or let the experiments run.")
         found = replace(found, evidence=sentences(evidence, parts), advice=advice)
     if effects is not None and effects.n:
         found = _tried(evidence, effects, parts, found)
@@ -102,11 +101,9 @@ def _tried(evidence: Evidence, effects: Effects, parts: Mapping[str, float], see
         status = "seen"
         said.append(f"Only {effects.n} replicates: too few to confirm it.")
         would_decide = "What would decide: the same on a machine with less to do."
-    advice = would_decide
-    if found.cause in CAUSES:
-        advice = CAUSES[found.cause].advice
-        if status != "confirmed":
-            advice = f"{advice} {would_decide}"
+    advice = ADVICE.get(found.cause, would_decide)
+    if status != "confirmed" and found.cause in ADVICE:
+        advice = f"{advice} {would_decide}"
     return replace(found, status=status, evidence=said, advice=advice, subject=seen.subject, parts=seen.parts)
 
 
@@ -146,7 +143,7 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
         status="seen",
         evidence=[*said, *(row.evidence[0] for row in rows), *whole.evidence],
         threshold="one step of the rate, and none of the number in flight",
-        advice=CAUSES["changed"].advice,
+        advice=ADVICE["changed"],
         shares={},
         phases=tuple(rows),
     )

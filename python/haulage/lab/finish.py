@@ -64,7 +64,7 @@ def finish(
 
 def _confirm(folder: Path, target: Target, say: Say, on_progress: OnProgress) -> None:
     """Confirm the cause; a path that fails by now spoils nothing of the run."""
-    from haulage.lab.analysis.stated import lines
+    from haulage.causes.sentences import lines
     from haulage.lab.confirming import confirm
 
     began = time.monotonic_ns()

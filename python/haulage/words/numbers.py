@@ -74,6 +74,15 @@ def format_time(duration_ns: float) -> str:
     return in_units(duration_ns, TIMES)
 
 
+def time_words(ns: float) -> str:
+    """Return a duration; from a hundred seconds on in minutes and hours.
+
+    >>> time_words(2.5e9), time_words(6250e9)
+    ('2.5 s', '1 h 44 min')
+    """
+    return format_duration(ns) if ns >= 100e9 else format_time(ns)
+
+
 def in_units(value: float, units: Sequence[str]) -> str:
     """Return a value with three digits, in the largest of units, each a thousand of the one before.
 
@@ -115,6 +124,15 @@ def format_count(number: float) -> str:
     '1,234,567'
     """
     return f"{number:,.0f}"
+
+
+def percent(share: float) -> str:
+    """Return a share in words: never 0 % or 100 % of what is neither."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %")
 
 
 def counted(number: float, one: str, several: str | None = None) -> str:

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 import haulage
 from haulage.causes.effects import LEVEL
+from haulage.causes.sentences import shares_words
 from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import cause_words
 from haulage.errors import ExistsError
@@ -23,7 +24,6 @@ from haulage.lab import chain
 from haulage.lab.analysis import analyse, statistics as st
 from haulage.lab.analysis.calculations import source_of
 from haulage.lab.analysis.model import Analysis, Finding
-from haulage.lab.analysis.stated import shares_words
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
 from haulage.lab.report import lanes, vega

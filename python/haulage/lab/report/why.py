@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from haulage.causes.effects import CHANGES
+from haulage.causes.sentences import found_words, largest_first
 from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import cause_words
-from haulage.lab.analysis.stated import found_words, largest_first
 from haulage.words.numbers import format_rate, format_time
 
 #: Where the transfers of the experiments are kept, in the folder of a run.

@@ -11,10 +11,10 @@ import haulage
 from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
-from haulage.lab.why.plain import percent, shown, time_words
+from haulage.lab.why.plain import shown
 from haulage.lab.why.text import MEANS, tables
 from haulage.lab.why.words import paragraph, title, when
-from haulage.words.numbers import digits, format_rate
+from haulage.words.numbers import digits, format_rate, percent, time_words
 
 #: The queries whose SQL the page shows.
 _ASKED = (

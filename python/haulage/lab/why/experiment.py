@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from haulage.causes.evidence import Evidence
-from haulage.causes.verdict import Verdict
+from haulage.causes.jobs import Experiment, settles
 from haulage.lab.why.explaining import Explanation
-from haulage.lab.why.plain import time_words
-from haulage.lab.why.words import Experiment
-from haulage.words.numbers import format_rate, round_size
-
-_RECORD = "--record again.parquet"
+from haulage.words.numbers import time_words
 
 
 def experiment(found: Explanation) -> Experiment | None:
@@ -33,149 +28,7 @@ def experiment(found: Explanation) -> Experiment | None:
         "after",
     ) or found.whole.cause.status in ("nothing to explain", "failed"):
         cause, evidence = found.whole.cause, found.whole.evidence
-    return _of(cause.cause, cause, evidence)
-
-
-def _of(name: str, cause: Verdict, evidence: Evidence) -> Experiment | None:
-    now = format_rate(evidence.rate_bits_per_second)
-    doubled = 2 * max(1, round(max(evidence.lanes if name != "total-rate" else evidence.in_flight, 1)))
-    more = f"haul cp SRC DST --concurrency {doubled} {_RECORD}"
-    if name in ("few", "empty", "failed", "last-failed"):
-        return None
-    if name == "one-at-a-time":
-        return Experiment(
-            f"haul cp SRC DST --concurrency 8 {_RECORD}",
-            f"several times {now}: it was that one request waited for the other; as fast as now: one"
-            " connection already fills the path or the disk",
-        )
-    if name == "mixed":
-        if cause.rivals[:1] == ("cpu",):
-            return _of("cpu", cause, evidence)
-        # What can be changed alone comes first; then the number in flight.
-        alone = (
-            "disk",
-            "source",
-            "checksum",
-            "failures",
-            "commit",
-            "connect",
-            "service",
-            "own-time",
-            "unknown",
-        )
-        first = next((one for one in alone if one in cause.sharing), None)
-        if first is not None:
-            return _of(first, cause, evidence)
-        return Experiment(
-            more,
-            f"clearly faster than {now}: each request waited, or each connection had its limit, and more"
-            " of them help; as fast as now: it is something that all share",
-        )
-    if name in ("connection-rate", "bytes"):
-        return Experiment(
-            more,
-            f"clearly faster than {now}: it was each connection, and more of them help; as fast as now: it"
-            " is something that all share",
-        )
-    if name == "total-rate":
-        return Experiment(
-            "haul lab run ceiling --to URL",
-            f"about {now} there too: it is the path or the service; clearly more: it is this machine, its"
-            " disk, or how the job was set",
-        )
-    if name in ("answers", "latency"):
-        return Experiment(
-            more,
-            f"about twice {now}: it was the wait for answers; as fast as now: the service queues its"
-            " requests, or something else is full",
-        )
-    if name in ("service", "own-time", "unknown"):
-        return Experiment(
-            f"haul cp ONE-LARGE-FILE DST --concurrency {max(1, evidence.lanes)} {_RECORD}",
-            f"clearly faster than {now}: each request costs time whatever it carries, and fewer, larger"
-            " ones help; as fast as now: it is the rate at which bytes travel",
-        )
-    if name == "throttled":
-        half = max(1, round(evidence.rate_bits_per_second / 2e6))
-        return Experiment(
-            f"haul cp SRC DST --cap {half}mbit {_RECORD}",
-            "no refusals: they came from the rate, and a cap between the two is best; as many as now:"
-            " they come whatever is sent, ask the provider",
-        )
-    if name == "commit":
-        return Experiment(
-            f"haul cp SRC DST --single-put-max 64MiB {_RECORD}",
-            f"clearly faster than {now}: it was the commits that blocks need; as fast as now: it is"
-            " something else",
-        )
-    if name == "disk":
-        other = "it was this machine's processors, or the path" if cause.status != "seen" else "it was not"
-        if evidence.direction == "down":
-            return Experiment(
-                f"haul cp SRC /dev/shm/copy {_RECORD}",
-                f"clearly faster than {now}: it was the disk written to; as fast as now: {other}",
-            )
-        return Experiment(
-            f"cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST {_RECORD}",
-            f"clearly faster than {now}: it was the disk read from; as fast as now: {other}",
-        )
-    if name == "source":
-        return Experiment(
-            f"haul cp SRC /dev/shm/copy {_RECORD}",
-            f"as fast as now ({now}): it is the source, or the way from it; clearly faster: it is where the"
-            " copy goes, or what the two ways share",
-        )
-    if name == "checksum":
-        return Experiment(
-            f"haul cp SRC DST --checksum crc64 {_RECORD}",
-            "faster than with the checksum of this job: it was that; as fast as now: it is something else",
-        )
-    if name == "cpu":
-        return Experiment(
-            f"haul cp SRC DST {_RECORD}",
-            f"while nothing else runs on this machine (top shows what does): clearly faster than {now}:"
-            " it was the processors; as fast as now: slots were not used, or it is something else",
-        )
-    if name == "starved":
-        took = time_words(evidence.wall_ns)
-        if evidence.direction == "down":
-            return Experiment(
-                f"haul cp SRC /dev/shm/copy {_RECORD}",
-                f"clearly faster than {now}: it was what takes the bytes; as fast as now: it is finding out"
-                " what to copy, for which haul plan takes as long",
-            )
-        return Experiment(
-            "time PRODUCER > /dev/null",
-            f"with what feeds the pipe, or cat for files: about {took} too: it was that; clearly less: it is"
-            " finding out what to copy, for which haul plan takes as long",
-        )
-    if name in ("connect", "failures"):
-        return Experiment(
-            f"haul cp SRC DST --concurrency {max(1, evidence.lanes // 2)} {_RECORD}",
-            "fewer of them: the path, or something on it, does not take so many connections; as many: it"
-            " fails whatever is asked of it",
-        )
-    if name in ("listing", "before"):
-        return Experiment(
-            "haul plan SRC DST",
-            f"about {time_words(evidence.before_ns)} too: it was finding out what to copy; clearly less:"
-            " it was something else, such as the start of a node",
-        )
-    if name == "nodes":
-        return Experiment(
-            f"haul cp SRC DST {_RECORD}",
-            f"without --nodes: about {time_words(evidence.before_ns)} sooner: it was the start of the nodes,"
-            " and one process is faster for a job of this size; no sooner: it is something else",
-        )
-    if name == "after":
-        return Experiment(
-            f"haul cp SRC DST --no-flush {_RECORD}",
-            f"{time_words(evidence.after_ns)} sooner: it was the disk; no sooner: it is something else",
-        )
-    larger = round_size(max(10 * evidence.bytes, 10**8))
-    return Experiment(
-        f"haul cp SRC DST {_RECORD}", f"with {larger} or more, so that it takes ten seconds or longer"
-    )
+    return settles(cause, evidence)
 
 
 def unknown(found: Explanation) -> list[str]:

@@ -115,16 +115,29 @@ def _with_failure(record: Record, found: Explanation) -> Explanation:
 
 def _explain(record: Record) -> Explanation:
     facts = count(record)
+    none = pd.DataFrame()
+    found = Explanation(
+        record.name,
+        facts,
+        _without_requests(facts),
+        (),
+        record.columns,
+        record.summary,
+        record.left_out,
+        record.unread,
+        objects=none,
+        slowest=none,
+        lost=none,
+        rates=none,
+    )
     if facts.attempts == 0:
-        nothing = _without_requests(facts)
-        none = pd.DataFrame()
-        return _explanation(record, facts, nothing, (), none, none, none, none)
+        return found
     asked = Asked(record, facts)
-    rates = asked("rate_over_time")
     told = asked("requests")
     usual = float(told["took_ns"].iloc[0]) if len(told) else 0.0
-    windows = phases(rates, facts.wall_ns, usual)
-    objects, slowest, lost = (asked(name) for name in ("objects", "slowest", "lost"))
+    windows = phases(asked("rate_over_time"), facts.wall_ns, usual)
+    whole_job = {name: asked(name) for name in ("objects", "slowest", "lost")}
+    found = replace(found, rates=asked("rate_over_time"), **whole_job)
     if windows:
         asked = Asked(record, facts, windows)
     whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
@@ -132,65 +145,23 @@ def _explain(record: Record) -> Explanation:
     if len({part.cause.cause for part in parts}) == 1 and parts[0].cause.cause not in OF_BYTES:
         parts = ()
     whole = replace(whole, cause=of_phases(whole.cause, [(part.cause, part.held_ns) for part in parts]))
-    found = _explanation(record, facts, whole, parts, objects, slowest, lost, rates)
     return replace(
         found,
+        whole=whole,
+        phases=parts,
         signs=tuple(signs(_wire(asked), whole.cause)),
-        openings=_openings(asked, sum(whole.ledger.values())),
+        openings=Openings(lanes_ns=sum(whole.ledger.values()), **_whole_numbers(asked("openings"))),
         remotes=tuple(Remote(*row) for row in asked("remotes").itertuples(index=False, name=None)),
     )
 
 
 def _wire(asked: Asked) -> Wire:
-    row = asked("wire").iloc[0]
-
-    def whole(name: str) -> int | None:
-        return None if pd.isna(row[name]) else int(row[name])
-
-    return Wire(
-        connections=int(row["connections"]),
-        bytes=int(row["bytes"]),
-        busy_ns=int(row["busy_ns"]),
-        under_way_ns=int(row["under_way_ns"]),
-        window_full_ns=whole("window_full_ns"),
-        buffer_short_ns=whole("buffer_short_ns"),
-        retransmits=whole("retransmits"),
-        rtt_ns=whole("rtt_ns"),
-    )
+    return Wire(**_whole_numbers(asked("wire")))
 
 
-def _openings(asked: Asked, lanes_ns: int) -> Openings:
-    row = asked("openings").iloc[0]
-    opened, took_ns, names_ns, tls_ns, proxy_ns = (
-        int(row[name]) for name in ("opened", "took_ns", "names_ns", "tls_ns", "proxy_ns")
-    )
-    return Openings(opened, took_ns, names_ns, tls_ns, proxy_ns, lanes_ns)
-
-
-def _explanation(
-    record: Record,
-    facts: Facts,
-    whole: Part,
-    parts: tuple[Part, ...],
-    objects: pd.DataFrame,
-    slowest: pd.DataFrame,
-    lost: pd.DataFrame,
-    rates: pd.DataFrame,
-) -> Explanation:
-    return Explanation(
-        record.name,
-        facts,
-        whole,
-        parts,
-        record.columns,
-        record.summary,
-        record.left_out,
-        record.unread,
-        objects,
-        slowest,
-        lost,
-        rates,
-    )
+def _whole_numbers(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the only row by column."""
+    return {str(name): None if pd.isna(value) else int(value) for name, value in rows.iloc[0].items()}
 
 
 def _without_requests(facts: Facts) -> Part:
@@ -209,11 +180,6 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         ledger = ledger.replace({"category": {"disk": "source"}})
     spent = {str(name): int(ns) for name, ns in zip(ledger["category"], ledger["spent_ns"], strict=True)}
     lanes = int(ledger["lanes"].iloc[0]) if len(ledger) else 0
-    counted = rows("counted").iloc[0] if len(rows("counted")) else None
-    told = rows("requests").iloc[0] if len(rows("requests")) else None
-    answers = rows("answers").iloc[0] if len(rows("answers")) else None
-    gaps = rows("gaps").iloc[0] if len(rows("gaps")) else None
-    starved = rows("starved").iloc[0] if len(rows("starved")) else None
     held_ns = sum(ns for name, ns in spent.items() if name not in ("no work", "idle"))
     sample = rows("sample")
     if cell:
@@ -225,43 +191,44 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         # When the last has begun, what each of them takes is what the service had put in line before it.
         sample = sample[sample["began_ns"] + sample["took_ns"] <= sample["began_ns"].max()]
 
-    def number(row: Any, name: str) -> float | None:
-        value = None if row is None else row[name]
+    def number(name: str, column: str) -> float | None:
+        frame = rows(name)
+        value = frame[column].iloc[0] if len(frame) else None
         return None if value is None or pd.isna(value) else float(value)
 
-    rate = [number(told, f"{which}_bits_per_second") for which in ("slow", "usual", "fast")]
-    moved = int(number(told, "bytes") or 0)
+    rate = [number("requests", f"{which}_bits_per_second") for which in ("slow", "usual", "fast")]
+    moved = int(number("requests", "bytes") or 0)
     evidence = Evidence(
         subject="",
         shares=books.shares(ledger),
         lanes=lanes,
         in_flight=held_ns / window.wall_ns if window.wall_ns else 0.0,
         wall_ns=window.wall_ns,
-        payload=int(number(told, "requests") or 0),
-        requests=int(number(counted, "requests") or 0),
+        payload=int(number("requests", "requests") or 0),
+        requests=int(number("counted", "requests") or 0),
         bytes=moved,
         rate_bits_per_second=8e9 * moved / window.wall_ns if window.wall_ns else 0.0,
         direction="down" if facts.direction == "down" else "up",
-        answer_ns=number(answers, "answer_ns"),
-        is_of_empty_request=answers is not None and bool(answers["is_of_empty_request"]),
-        commits_held=min(1.0, (number(told, "commits_ns") or 0.0) / held_ns) if held_ns else 0.0,
-        commit_ns=number(told, "commit_ns"),
-        took_ns=number(told, "took_ns"),
-        usual_bytes=number(told, "usual_bytes"),
+        answer_ns=number("answers", "answer_ns"),
+        is_of_empty_request=bool(number("answers", "is_of_empty_request")),
+        commits_held=min(1.0, (number("requests", "commits_ns") or 0.0) / held_ns) if held_ns else 0.0,
+        commit_ns=number("requests", "commit_ns"),
+        took_ns=number("requests", "took_ns"),
+        usual_bytes=number("requests", "usual_bytes"),
         rate_of_one=None if None in rate else (rate[0] or 0.0, rate[1] or 0.0, rate[2] or 0.0),
-        connections=int(number(told, "connections") or 0),
-        failed_share=min(1.0, (number(counted, "failed_ns") or 0.0) / held_ns) if held_ns else 0.0,
-        refused=int(number(counted, "refused") or 0),
+        connections=int(number("requests", "connections") or 0),
+        failed_share=min(1.0, (number("counted", "failed_ns") or 0.0) / held_ns) if held_ns else 0.0,
+        refused=int(number("counted", "refused") or 0),
         before_ns=facts.first_slot_ns if cell == 0 else 0,
         after_ns=facts.wall_ns - facts.last_end_ns if cell == 0 else 0,
         asked_ns=facts.asked_ns if cell == 0 else 0,
         nodes=facts.nodes,
-        gaps_share=min(1.0, (number(gaps, "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
-        gap_ns=number(gaps, "usual_gap_ns"),
-        held_ns=number(gaps, "usual_held_ns"),
-        empty_ns=number(starved, "empty_ns") or 0.0,
-        wait_ns=number(starved, "usual_wait_ns"),
-        waited_after_ns=number(starved, "usual_held_ns"),
+        gaps_share=min(1.0, (number("gaps", "gaps_ns") or 0.0) / max(lanes * window.wall_ns, 1)),
+        gap_ns=number("gaps", "usual_gap_ns"),
+        held_ns=number("gaps", "usual_held_ns"),
+        empty_ns=number("starved", "empty_ns") or 0.0,
+        wait_ns=number("starved", "usual_wait_ns"),
+        waited_after_ns=number("starved", "usual_held_ns"),
         on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
         kind="phase" if cell else "job",

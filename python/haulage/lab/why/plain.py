@@ -1,10 +1,9 @@
-"""Names, durations and shares for people; pure."""
+"""Names for people; pure."""
 
 from __future__ import annotations
 
 import re
 
-from haulage.words.numbers import format_duration, format_time
 from haulage.words.printable import escaped
 
 #: What follows a name with one of these is a secret, wherever it stands.
@@ -29,21 +28,3 @@ def shown(name: str, longest: int = _LONGEST) -> str:
         half = (longest - 3) // 2
         plain = f"{plain[:half]}...{plain[-half:]}"
     return plain
-
-
-def time_words(ns: float) -> str:
-    """Return a duration; from a hundred seconds on in minutes and hours.
-
-    >>> time_words(2.5e9), time_words(6250e9)
-    ('2.5 s', '1 h 44 min')
-    """
-    return format_duration(ns) if ns >= 100e9 else format_time(ns)
-
-
-def percent(share: float) -> str:
-    """Return a share in words: never 0 % or 100 % of what is neither."""
-    if 0 < share < 0.01:
-        return "under 1 %"
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return f"{share:.0%}".replace("%", " %")

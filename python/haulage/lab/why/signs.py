@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from haulage.causes.verdict import Verdict
-from haulage.words.numbers import counted, format_rate, format_time, round_size
+from haulage.words.numbers import counted, format_rate, format_time, percent, round_size
 
 Bearing = Literal["supports", "contradicts", "shown"]
 
@@ -145,7 +145,7 @@ def signs(wire: Wire, cause: Verdict) -> list[Sign]:
             Sign(
                 "shown",
                 "",
-                f"Bytes were on their way for {_percent(wire.on_wire)} of the"
+                f"Bytes were on their way for {percent(wire.on_wire)} of the"
                 f" {format_time(wire.under_way_ns)} that requests took. Else the other end"
                 " had them all, or a proxy, or this machine had not handed them over yet.",
             )
@@ -158,7 +158,7 @@ def signs(wire: Wire, cause: Verdict) -> list[Sign]:
             Sign(
                 "supports" if decides else "shown",
                 "a limit on each connection, set by this machine's send buffer" if decides else "",
-                f"This side's send buffer held too little for {_percent(short)} of the"
+                f"This side's send buffer held too little for {percent(short)} of the"
                 f" {format_time(wire.busy_ns)} of sending.",
             )
         )
@@ -173,7 +173,7 @@ def signs(wire: Wire, cause: Verdict) -> list[Sign]:
 def _window(full: float, wire: Wire, cause: Verdict, *, of_each: bool) -> Sign:
     connections = counted(wire.connections, "connection")
     text = (
-        f"The other end's window was full for {_percent(full)} of the {format_time(wire.busy_ns)} in which"
+        f"The other end's window was full for {percent(full)} of the {format_time(wire.busy_ns)} in which"
         f" {connections} had bytes on their way."
     )
     if full < MOST:
@@ -219,7 +219,7 @@ def opening(openings: Openings) -> str:
         parts.append(f"the rest {format_time(rest)}")
     of_it = f": {', '.join(parts)}" if parts else ""
     times = counted(openings.opened, "connection")
-    return f"Opening {times} took {_percent(openings.share)} of the lanes' time{of_it}."
+    return f"Opening {times} took {percent(openings.share)} of the lanes' time{of_it}."
 
 
 def addresses(remotes: Sequence[Remote]) -> str:
@@ -238,7 +238,3 @@ def addresses(remotes: Sequence[Remote]) -> str:
                 f" those to {quick.address} at {format_rate(quick.usual)} ({quick.requests:,})."
             )
     return " ".join(said)
-
-
-def _percent(share: float) -> str:
-    return "under 1 %" if 0 < share < 0.01 else f"{share:.0%}".replace("%", " %")

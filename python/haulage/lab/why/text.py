@@ -13,9 +13,9 @@ from rich.text import Text
 
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
-from haulage.lab.why.plain import percent, shown, time_words
+from haulage.lab.why.plain import shown
 from haulage.lab.why.words import paragraph, title, when
-from haulage.words.numbers import format_rate, round_size
+from haulage.words.numbers import format_rate, percent, round_size, time_words
 
 #: What the categories of the ledger are, for who has not read of it.
 MEANS = {
