@@ -20,13 +20,13 @@ import pytest
 
 import known_rates
 import score_verdicts
-from haulage.causes.effects import Effect, Effects
+from haulage.causes.effects import Effect, Effects, effects_of
 from haulage.causes.evidence import Evidence, Phase
 from haulage.causes.rules import decide
 from haulage.errors import ServiceError, UnsupportedError
 from haulage.lab.analysis import analyse
 from haulage.lab.experiments import confirm
-from haulage.lab.experiments.confirm import changes, experiment, save, settle, sized
+from haulage.lab.experiments.confirm import changes, save, settle, sized
 from haulage.lab.experiments.trial import Observation, Setting, Site
 from haulage.lab.target import Endpoint, start_emulator
 from injected_causes import CASES, case, compile_shim, stage
@@ -162,7 +162,7 @@ def test_refusals_are_looked_for_again_and_at_half_the_rate() -> None:
     refused = replace(LOOKED_INTO, shares={"throttled": 0.5, "send": 0.5}, refused_share=0.1)
     tried = changes(refused)
     assert [setting.cap_bits_per_second for setting in tried.values()] == [None, None, 50_000_000]
-    assert experiment(refused, Model(lambda _: 1e8)).refused_again == 0.0
+    assert effects_of(settle(refused, Model(lambda _: 1e8))[1]).refused_again == 0.0
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

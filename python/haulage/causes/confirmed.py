@@ -31,6 +31,7 @@ WHOLE, NO_PART = 0.8, 0.2
 SHARE_WIDTH = 0.4
 #: A path that is now so much quicker or slower is another one than the record tells of.
 SAME_PATH = 2.0
+NOT_THE_LINK = "It is not limited by the link."
 #: Of the ceiling: a transfer bound by the total rate reaches it.
 NEAR_CEILING = (0.85, 1.1)
 
@@ -70,22 +71,12 @@ def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen
     most = _holds_most(effects)
     if most is not None:
         return Verdict(
-            most,
-            "seen",
-            threshold="its own change helps by far the most, but others help too",
-            evidence=["It is not limited by the link."],
-            advice=would,
+            most, "seen", [NOT_THE_LINK], "its own change helps by far the most, but others help too", would
         )
     if seen in _NEEDS and _NEEDS[seen] in helped:
-        return Verdict(
-            seen, "seen", threshold="its own change helps, but so may that of another cause", advice=would
-        )
+        return Verdict(seen, "seen", [], "its own change helps, but so may that of another cause", would)
     return Verdict(
-        "undetermined",
-        "undetermined",
-        threshold="no cause whose change alone has an effect",
-        evidence=_room(effects),
-        advice=would,
+        "undetermined", "undetermined", _room(effects), "no cause whose change alone has an effect", would
     )
 
 
@@ -103,30 +94,25 @@ _NEEDS = {
     "cpu": "processors",
     "connection-rate": "connections",
     "latency": "blocks",
-    "server": "blocks",
 }
 
 
 def _room(effects: Effects) -> list[str]:
-    if effects.cpu_idle_share is not None and effects.cpu_idle_share < BUSY_IDLE:
-        return [
-            "The processors were busy meanwhile, with this or with other work: that hides what the link does."
-        ]
-    return []
+    busy = "The processors were busy meanwhile, with this or with other work: that hides what the link does."
+    return [busy] if _is_busy(effects) else []
 
 
 def _refusals(evidence: Evidence, effects: Effects, parts: Mapping[str, float]) -> Verdict | None:
     if effects.refused_again is None or parts["throttled"] < REFUSED:
         return None
     if effects.refused_again >= evidence.refused_share / 3:
-        return Verdict(
-            "throttled", "confirmed", threshold="refusals came each time that the same was done again"
-        )
+        return Verdict("throttled", "confirmed", [], "refusals came each time that the same was done again")
     return Verdict(
         "throttled",
         "seen",
-        threshold="refusals did not come each time that the same was done again",
-        advice="What would decide: the same at the hour of the refusals.",
+        [],
+        "refusals did not come each time that the same was done again",
+        "What would decide: the same at the hour of the refusals.",
     )
 
 
@@ -140,8 +126,9 @@ def _another_path(evidence: Evidence, effects: Effects) -> Verdict | None:
     return Verdict(
         "undetermined",
         "undetermined",
-        threshold=f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
-        advice="What would decide: to run it again while the path is as it was.",
+        [],
+        f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
+        "What would decide: to run it again while the path is as it was.",
     )
 
 
@@ -152,19 +139,13 @@ def _alone(effects: Effects, change: str, rivals: Iterable[str]) -> bool:
 
 def _paced(seen: str) -> Verdict | None:
     """Leave it at what the record says: a cap is an option of the job, and no experiment has one."""
-    if seen == "pacing":
-        return Verdict("pacing", "seen", threshold="the cap that was set was reached")
-    return None
+    return Verdict(seen, "seen", [], "the cap that was set was reached") if seen == "pacing" else None
 
 
 def _checksum(effects: Effects) -> Verdict | None:
     if _alone(effects, "checksum", ("connections", "memory")):
-        said = ["It is not limited by the link."]
         return Verdict(
-            "checksum",
-            "confirmed",
-            threshold="without the checksum it is quicker; nothing else helps",
-            evidence=said,
+            "checksum", "confirmed", [NOT_THE_LINK], "without the checksum it is quicker; nothing else helps"
         )
     return None
 
@@ -176,9 +157,7 @@ def _disk(effects: Effects) -> Verdict | None:
     if _alone(effects, "memory", ("connections", "blocks", "checksum")) and not hungry:
         ratio = effects.of["memory"].ratio
         said = [f"It is not limited by the link, which carries at least {ratio:.2f} times as much."]
-        return Verdict(
-            "disk", "confirmed", threshold="from memory it is quicker; nothing else helps", evidence=said
-        )
+        return Verdict("disk", "confirmed", said, "from memory it is quicker; nothing else helps")
     return None
 
 
@@ -195,7 +174,8 @@ def _commit(evidence: Evidence, effects: Effects, parts: Mapping[str, float]) ->
         return Verdict(
             "commit",
             "confirmed",
-            threshold=f"a small write takes {SLOW_COMMIT:g} empty answers or more, beyond doubt",
+            [],
+            f"a small write takes {SLOW_COMMIT:g} empty answers or more, beyond doubt",
         )
     return None
 
@@ -227,8 +207,8 @@ def _processors(effects: Effects) -> Verdict | None:
     return Verdict(
         "cpu",
         "confirmed",
-        threshold="no processor is idle, with half of them it is slower, and nothing else helps",
-        evidence=["It is not limited by the link."],
+        [NOT_THE_LINK],
+        "no processor is idle, with half of them it is slower, and nothing else helps",
     )
 
 
@@ -252,11 +232,9 @@ def _waiting(evidence: Evidence, effects: Effects) -> Verdict | None:
 def _shared(waits: str, moves: str, share: tuple[float, float, float], because: str) -> Verdict | None:
     middle, low, high = share
     if low >= WHOLE - 0.1 and middle >= WHOLE:
-        return Verdict(
-            waits, "confirmed", threshold=f"{because}; a request waits for {middle:.0%} of its time"
-        )
+        return Verdict(waits, "confirmed", [], f"{because}; a request waits for {middle:.0%} of its time")
     if high <= NO_PART and moves != "total-rate":
-        return Verdict(moves, "confirmed", threshold=f"{because}; larger blocks do not help")
+        return Verdict(moves, "confirmed", [], f"{because}; larger blocks do not help")
     if high - low > SHARE_WIDTH or low <= 0.05 or high >= 0.95:
         return None
     said = [
@@ -264,9 +242,7 @@ def _shared(waits: str, moves: str, share: tuple[float, float, float], because: 
         f" ({low:.0%} to {high:.0%})."
     ]
     shares = {moves: (1 - middle, 1 - high, 1 - low), waits: (middle, low, high)}
-    return Verdict(
-        "mixed", "confirmed", threshold=f"{because}; larger blocks help in part", evidence=said, shares=shares
-    )
+    return Verdict("mixed", "confirmed", said, f"{because}; larger blocks help in part", shares=shares)
 
 
 _CALLED = {
@@ -310,5 +286,6 @@ def _total(evidence: Evidence, effects: Effects) -> Verdict | None:
     return Verdict(
         "total-rate",
         "confirmed",
-        threshold="neither connections, nor blocks, nor memory, nor processors change the rate by 12 %",
+        [],
+        "neither connections, nor blocks, nor memory, nor processors change the rate by 12 %",
     )

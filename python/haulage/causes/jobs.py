@@ -214,6 +214,8 @@ _SETTLES = {
     ),
     "": (f"haul cp SRC DST {_RECORD}", "with {larger} or more, so that it takes ten seconds or longer"),
 }
+#: Findings that are no limits.
+NO_LIMITS = ("few", "empty", "failed", "last-failed")
 #: Where causes share the time: those of which one alone can be changed come first, then the number in flight.
 _ALONE = ("disk", "source", "checksum", "failures", "commit", "connect", "service", "own-time", "unknown")
 
@@ -250,7 +252,7 @@ def settles(found: Verdict, evidence: Evidence, cause: str = "") -> Experiment |
         cause: Of a verdict that names several, the one to look into; default the verdict's own.
     """
     cause = cause or found.cause
-    if cause in ("few", "empty", "failed", "last-failed"):
+    if cause in NO_LIMITS:
         return None
     if cause == "mixed":
         if may_all_be_processors(found):

@@ -30,7 +30,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from haulage.causes.effects import Effects, effects_of
+from haulage.causes.effects import effects_of
 from haulage.causes.evidence import Evidence
 from haulage.causes.rules import decide
 from haulage.causes.split import REFUSED, split
@@ -85,21 +85,20 @@ def sized(setting: Setting, evidence: Evidence) -> Setting:
     return replace(setting, files=max(lanes, requests // blocks), file_bytes=blocks * block)
 
 
-def confirm(evidence: Evidence, route: Route, *, seed: int = 1) -> Verdict:
-    """Make the experiments and decide again.
+def settle(
+    evidence: Evidence, route: Route, *, seed: int = 1, said: Said | None = None
+) -> tuple[Verdict, list[dict[str, Any]]]:
+    """Make the experiments and decide again; what is left undetermined gets as many again.
 
     Args:
         evidence: From the record of the transfer that was not fast enough.
         route: The path that it took.
         seed: Of the bytes that are moved, and of the order of the experiments.
+        said: Called with the transfers made and planned.
+
+    Returns:
+        The verdict, and the rows of all transfers.
     """
-    return settle(evidence, route, seed=seed)[0]
-
-
-def settle(
-    evidence: Evidence, route: Route, *, seed: int = 1, said: Said | None = None
-) -> tuple[Verdict, list[dict[str, Any]]]:
-    """As :func:`confirm`, with the rows of all transfers; what is left undetermined gets as many again."""
     began = time.monotonic()
     plan = changes(evidence, seed=seed)
     rows: list[dict[str, Any]] = []
@@ -163,8 +162,3 @@ def save(rows: Sequence[dict[str, Any]], directory: Path) -> Path:
     path = directory / "confirmations.json"
     write_whole(path, json.dumps({"trials": list(rows)}, indent=1) + "\n")
     return path
-
-
-def experiment(evidence: Evidence, route: Route, *, seed: int = 1) -> Effects:
-    """Return the effects alone."""
-    return effects_of(settle(evidence, route, seed=seed)[1])

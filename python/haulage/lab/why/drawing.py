@@ -12,8 +12,8 @@ from haulage.lab.why.asking import query_of
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import shown
-from haulage.lab.why.text import MEANS, tables
-from haulage.lab.why.words import paragraph, title, when
+from haulage.lab.why.text import MEANS, parts, tables
+from haulage.lab.why.words import paragraph, title
 from haulage.words.numbers import digits, format_rate, percent, time_words
 
 #: The queries whose SQL the page shows.
@@ -43,19 +43,13 @@ def page(found: Explanation) -> str:
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    parts = [("Where the time went", found.whole)]
-    for number, part in enumerate(found.phases, 1):
-        began, ended = when(part.window.began_ns), when(part.window.ended_ns)
-        parts.append(
-            (f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate_bits_per_second)}", part)
-        )
     return template.render(
         name=shown(found.name, 200),
         title=title(found.whole, found.phases),
         status=found.whole.cause.status,
         paragraph=paragraph(found),
         experiment=experiment(found),
-        ledgers=[_ledger(name, part) for name, part in parts if sum(part.ledger.values())],
+        ledgers=[_ledger(name, part) for part, name in parts(found) if sum(part.ledger.values())],
         chart=_chart(found) if len(found.rates) else None,
         signs=[sign.said for sign in found.signs],
         tables=list(tables(found)),

@@ -49,7 +49,7 @@ def show(found: Explanation, console: Console) -> None:
         console.print()
         console.print(Text("To settle it: ", style="bold").append(Text(settle.command, style="bold cyan")))
         console.print(Padding(Text(settle.outcome), (0, 0, 0, 2)))
-    for part, name in [(found.whole, "Where the time went"), *_phases(found)]:
+    for part, name in parts(found):
         if sum(part.ledger.values()):
             _ledger(console, part, name)
     if sum(found.whole.ledger.values()) and len(found.rates):
@@ -75,7 +75,9 @@ def show(found: Explanation, console: Console) -> None:
             console.print(Padding(Text(f"- {one}"), (0, 0, 0, 2)))
 
 
-def _phases(found: Explanation) -> Iterator[tuple[Part, str]]:
+def parts(found: Explanation) -> Iterator[tuple[Part, str]]:
+    """Yield the job, and its phases if there are some, each with a heading."""
+    yield found.whole, "Where the time went"
     for number, part in enumerate(found.phases, 1):
         began, ended = when(part.window.began_ns), when(part.window.ended_ns)
         yield part, f"Phase {number}, {began} to {ended}, {format_rate(part.evidence.rate_bits_per_second)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from haulage.causes.jobs import may_all_be_processors, sentences_of
+from haulage.causes.jobs import NO_LIMITS, may_all_be_processors, sentences_of
 from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import job_words
 from haulage.lab.why.explaining import Explanation, Part
@@ -16,22 +16,12 @@ from haulage.words.numbers import counted, digits, format_rate, round_size, time
 #: Of the time of a job, from which the start of its nodes is worth a sentence.
 SOME = 0.05
 
-#: Findings that are no limits.
-_TITLES = {
-    "empty": "No requests",
-    "few": "Nothing to explain",
-    "failed": "The job failed",
-    "last-failed": "The last request failed",
-}
-
 
 def title(part: Part, phases: Sequence[Part] = ()) -> str:
     """Return the finding in a line: the cause, and how sure that is."""
     cause = part.cause
-    if cause.cause in _TITLES:
-        return _TITLES[cause.cause]
-    if cause.cause == "short":
-        return "Too short to tell"
+    if cause.cause in (*NO_LIMITS, "short"):
+        return job_words(cause.cause).capitalize()
     if cause.cause == "cpu":
         return "It looks like the processors of this machine, or slots that were not used (undetermined)"
     sure = "seen, not confirmed" if cause.status == "seen" else "undetermined"
