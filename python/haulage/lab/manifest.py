@@ -30,7 +30,6 @@ _PACKAGES = (
     "ruptures",
     "pymannkendall",
     "diptest",
-    "lmfit",
     "altair",
     "vl-convert-python",
     "jinja2",

@@ -372,7 +372,7 @@ TABLES = [
         "scale_cells",
         "Models of the rate by number of nodes",
         "What bounds the sum of all nodes, and where does linear growth end?",
-        "Least squares on the logarithm of the rate, by lmfit: linear; linear up to a cap; Amdahl (a share"
+        "Least squares on the logarithm of the rate, by SciPy: linear; linear up to a cap; Amdahl (a share"
         " that only one"
         " can do at a time); the universal scalability law (and a price for each pair). Compared by AICc;"
         " two and more"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -111,8 +110,6 @@ def fit_all(nodes: Sequence[float], rates: Sequence[float]) -> list[Fit]:
 
 
 def _fit(model: str, n: Floats, logs: Floats) -> Fit:
-    import lmfit
-
     law, names = MODELS[model]
     one = float(np.median(logs[n == n.min()] - math.log(n.min())))
     top = float(np.max([np.median(logs[n == count]) for count in np.unique(n)]))
@@ -122,21 +119,15 @@ def _fit(model: str, n: Floats, logs: Floats) -> Fit:
         "serial": (0.05, 0.0),
         "crosstalk": (1e-3, 0.0),
     }
-    parameters = lmfit.Parameters()
-    for name in names:
-        value, least = start[name]
-        parameters.add(name, value=value, min=least)
+    first, least = zip(*(start[name] for name in names), strict=True)
 
-    def away(values: lmfit.Parameters) -> Floats:
-        return law(n, values.valuesdict()) - logs
+    def away(at: Floats) -> Floats:
+        return law(n, dict(zip(names, at, strict=True))) - logs
 
-    with warnings.catch_warnings():
-        # A parameter that ends at its bound has no standard error there, and none is used.
-        warnings.simplefilter("ignore")
-        found = lmfit.minimize(away, parameters, method="least_squares")
-    values = {name: float(value) for name, value in found.params.valuesdict().items()}
+    found = optimize.least_squares(away, first, bounds=(least, np.inf))
+    values = dict(zip(names, map(float, found.x), strict=True))
     count, free = len(logs), len(names) + 1
-    variance = max(float((found.residual**2).mean()), _LEAST_NOISE**2)
+    variance = max(float((found.fun**2).mean()), _LEAST_NOISE**2)
     rest = count - free - 1
     aicc = count * math.log(variance) + 2 * free + (2 * free * (free + 1) / rest if rest > 0 else math.inf)
     cap = math.exp(values["log_cap"]) if "log_cap" in values else _peak(model, values)
