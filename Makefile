@@ -127,6 +127,7 @@ demo: $(STAMPS)/fast $(STAMPS)/demo
 # take little longer than the longest. What they print comes after it.
 test: BEHIND := test-rust test-hostile
 test:
+	@sh scripts/enough-space.sh 6 . "$${TMPDIR:-/tmp}"
 	@mkdir -p build && rm -f build/costs.tsv
 	@$(STAGE) ready $(MAKE) --no-print-directory -j 4 ready
 	sh scripts/beside.sh build/beside.log '$(MAKE) --no-print-directory $(BEHIND)' \
