@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from doctor_asked import Asked
-from haulage.doctor import asking, network, questions
+from haulage.doctor import answering, asking, network
 from haulage.doctor.disks import examine_disk
 from haulage.doctor.finding import by_error
 from haulage.doctor.rights import examine_reading
@@ -33,7 +33,7 @@ def test_a_busy_machine_is_no_fault_of_what_is_looked_at(sentence: Sentence) -> 
         assert found.text == "check where the URL leads: no answer within 5 s"
     # What hangs is named with its cause; what could not be looked at says nothing of it.
     for question in asking.WORDS:
-        assert callable(questions._answer(question))
+        assert callable(answering._answer(question))
     disk, _ = examine_disk(Asked(disk=busy), "/data/x", writes=True)
     assert [one.level for one in disk] == ["warning"]
     way = {"service": "azure", "host": "acc.example", "port": 443, "proxy": None}
@@ -46,8 +46,8 @@ def test_time_without_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch
     for task, waited in (("1", "5000000 2500000000 7"), ("2", "1 1000000000 7"), ("3", "torn")):
         (tmp_path / task).mkdir()
         (tmp_path / task / "schedstat").write_text(f"{waited}\n")
-    assert questions.starved_s(tmp_path) == 2.5
-    assert questions.starved_s(tmp_path / "none") == 0.0
+    assert answering.starved_s(tmp_path) == 2.5
+    assert answering.starved_s(tmp_path / "none") == 0.0
 
     class EndedError(Exception):
         pass
@@ -59,13 +59,13 @@ def test_time_without_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch
     for part, lasts in ((0.0, 5.0), (0.5, 10.0), (0.9, 15.0)):
         now = [100.0]
         told: list[dict[str, float]] = []
-        monkeypatch.setattr("haulage.doctor.questions.time.monotonic", lambda now=now: now[0])
+        monkeypatch.setattr("haulage.doctor.answering.time.monotonic", lambda now=now: now[0])
         monkeypatch.setattr(
-            "haulage.doctor.questions.time.sleep", lambda s, now=now: now.__setitem__(0, now[0] + s)
+            "haulage.doctor.answering.time.sleep", lambda s, now=now: now.__setitem__(0, now[0] + s)
         )
-        monkeypatch.setattr(questions, "starved_s", lambda now=now, part=part: part * (now[0] - 100.0))
-        monkeypatch.setattr("haulage.doctor.questions.os._exit", end)
+        monkeypatch.setattr(answering, "starved_s", lambda now=now, part=part: part * (now[0] - 100.0))
+        monkeypatch.setattr("haulage.doctor.answering.os._exit", end)
         with pytest.raises(EndedError):
-            questions._watch(lambda told=told, **line: told.append(line), {"timeout_s": 5.0, "most_s": 15.0})
+            answering._watch(lambda told=told, **line: told.append(line), {"timeout_s": 5.0, "most_s": 15.0})
         assert now[0] - 100.0 == pytest.approx(lasts, abs=0.01)
         assert told[0]["late"] == pytest.approx(part * lasts, abs=0.01)

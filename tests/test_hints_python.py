@@ -13,7 +13,7 @@ import haulage
 from endpoints import Endpoint
 from fake_service import Service
 from haulage import _engine
-from haulage.doctor import asked_of_stores
+from haulage.doctor import store_questions
 from sentences import Sentence
 
 #: Names of objects that may be committed together at most, and one.
@@ -89,7 +89,7 @@ def test_a_name_that_no_address_can_hold(
 
 def test_what_the_doctor_cannot_ask(tmp_path: Path, sentence: Sentence) -> None:
     options: dict[str, Any] = {}
-    for look in (asked_of_stores.identity, asked_of_stores.knock):
+    for look in (store_questions.identity, store_questions.knock):
         with pytest.raises(haulage.UsageError) as caught:
             look(print, url=str(tmp_path), options=options)
         sentence(caught.value)

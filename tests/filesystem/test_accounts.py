@@ -14,7 +14,7 @@ import haulage
 from endpoints import ACCOUNT, KEY
 from filesystem.places import Counted
 from filesystem.test_files import CONTENT
-from haulage.filesystem.kept import environment
+from haulage.filesystem.caches import environment
 from sentences import Sentence
 
 #: Has the environment name the first account, or the second.

@@ -10,7 +10,7 @@ import pytest
 
 import haulage
 from haulage.errors import NotFoundError, UsageError
-from haulage.lab.tables import to_toml
+from haulage.lab.toml_tables import to_toml
 from haulage.lab.units import parse_duration, parse_rate, parse_size
 
 MIB = 2**20

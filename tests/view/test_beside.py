@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 import haulage
 from endpoints import Container
-from haulage.view.reading.beside import MARK, Beside
+from haulage.view.reading.pairs import MARK, Beside
 from haulage.view.reading.place import Place
 from view.paging import Seen, fragment, write_noise, write_world
 from view.viewing import Viewer, viewing_place

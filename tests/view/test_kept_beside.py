@@ -19,8 +19,8 @@ import haulage
 from command import HAUL, clean_environment
 from endpoints import Container
 from haulage.view.index import sidecar
-from haulage.view.index.keeping import Keeper
 from haulage.view.index.opening import open_file
+from haulage.view.index.sidecar_writer import Keeper
 from haulage.view.reading.cost import counting
 from haulage.view.reading.place import Place
 from haulage.view.serve.library import Library

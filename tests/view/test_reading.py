@@ -16,7 +16,7 @@ from haulage.errors import HaulageError, IntegrityError, UnsupportedError
 from haulage.view.decode.filters import fletcher32
 from haulage.view.decode.scaling import meant
 from haulage.view.decode.slab import Reader, whole
-from haulage.view.index.kept import tidy
+from haulage.view.index.cache import tidy
 from haulage.view.index.opening import Opened, open_file
 from haulage.view.reading.cost import counting
 from haulage.view.reading.place import Place

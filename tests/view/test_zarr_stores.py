@@ -19,7 +19,7 @@ import haulage
 from endpoints import Container
 from haulage.filesystem import AzureFileSystem, zarr_store
 from haulage.view.reading import place
-from haulage.view.reading.beside import Beside
+from haulage.view.reading.pairs import Beside
 from haulage.view.reading.place import Place
 from sentences import Sentence
 from view.paging import Seen, field, fragment, write_world

@@ -12,9 +12,9 @@ import pytest
 
 import haulage
 from haulage.watch import state as states
-from haulage.watch.applying import apply, tick
 from haulage.watch.line import Line
 from haulage.watch.state import State
+from haulage.watch.updates import apply, tick
 from watch.stepping import Clock, InFolderAt, watched
 from watch.writing import JOB, SECOND, T0, InBlobs, InFolder, Writer
 

@@ -16,7 +16,6 @@ from rich.console import Console
 from command import Haul
 from haulage.errors import HaulageError
 from haulage.watch import state as states
-from haulage.watch.applying import apply, tick
 from haulage.watch.line import NOTICED, Line, objects, of_log
 from haulage.watch.lines import Lines
 from haulage.watch.log import Log
@@ -25,6 +24,7 @@ from haulage.watch.reading import lines
 from haulage.watch.rows import COLUMNS, CsvRows, ParquetRows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
+from haulage.watch.updates import apply, tick
 from haulage.watch.views import Summary
 from haulage.watch.workers import worker
 from watch.writing import JOB, SECOND, T0, InFolder, Writer

@@ -16,13 +16,13 @@ import haulage
 import haulage.watch
 from command import Haul
 from haulage.watch import state as states
-from haulage.watch.applying import apply
 from haulage.watch.line import Line, of_log
 from haulage.watch.queues.account import Queue
 from haulage.watch.queues.messages import packed
 from haulage.watch.queues.reading import Messages
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
+from haulage.watch.updates import apply
 from watch.queueing import Queues
 from watch.writing import SECOND, T0, Writer, progress_fields
 

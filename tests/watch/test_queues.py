@@ -321,7 +321,7 @@ def test_what_was_not_sent_is_said_at_the_end(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
     # How long it goes on trying at the end.
-    monkeypatch.setattr("haulage.watch.beside.END_S", 1.0)
+    monkeypatch.setattr("haulage.watch.other_sources.END_S", 1.0)
     written(folder, 3)
     words = [str(folder.root), "--once", "--quiet", "--send", "none-of-these"]
     assert run(watch, "watch", words, extra="watch") == 1

@@ -15,13 +15,13 @@ import pytest
 
 import haulage
 from command import Haul
-from haulage.watch.applying import apply
 from haulage.watch.line import Line
 from haulage.watch.lines import Lines
 from haulage.watch.log import Log
 from haulage.watch.places import Folder, Place, Prefix
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
+from haulage.watch.updates import apply
 from watch.writing import JOB, SECOND, T0, InBlobs, InFolder, Writer, object_fields, progress_fields
 
 OTHER = "fedcba9876543210"

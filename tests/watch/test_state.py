@@ -11,12 +11,12 @@ from hypothesis import given, strategies as some
 from rich.console import Console
 
 from haulage.watch import state as states
-from haulage.watch.applying import apply, tick
 from haulage.watch.history import MOST, History, together
 from haulage.watch.line import Line, of_log
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
 from haulage.watch.tables import screen
+from haulage.watch.updates import apply, tick
 from watch.writing import JOB, SECOND, T0, Writer, object_fields, progress_fields
 
 

@@ -11,11 +11,11 @@ from playwright.sync_api import Browser
 
 from browsing import Opened
 from haulage.watch import state as states
-from haulage.watch.applying import apply
 from haulage.watch.lengths import Trend
 from haulage.watch.line import Line
 from haulage.watch.queues.length import counted
 from haulage.watch.tables import totals, whole
+from haulage.watch.updates import apply
 from haulage.watch.web import Page
 from watch.test_state import Told
 from watch.writing import SECOND

@@ -65,7 +65,7 @@ class Answer:
 
 
 def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
-    """Ask a question of :mod:`haulage.doctor.questions`; wait for the answer no longer than this.
+    """Ask a question of :mod:`haulage.doctor.answering`; wait for the answer no longer than this.
 
     Time in which its process waited for a processor does not count, so that a busy machine is not taken for a
     service or a disk that hangs.
@@ -74,7 +74,7 @@ def ask(question: str, timeout_s: float, **arguments: Any) -> Answer:
         KeyboardInterrupt: Ctrl-C; the process that answers has been ended.
     """
     # Not -I: whoever has set PYTHONPATH has found us by it.
-    command = [sys.executable, "-m", "haulage.doctor.questions"]
+    command = [sys.executable, "-m", "haulage.doctor.answering"]
     try:
         process = subprocess.Popen(
             command,

@@ -1,6 +1,6 @@
 """The page to which a project's file is uploaded: served on this machine, to whoever knows its address.
 
-What is uploaded is compared in a process of its own (:mod:`haulage.doctor.asked_of_uploads`), never written
+What is uploaded is compared in a process of its own (:mod:`haulage.doctor.upload_question`), never written
 to the disk, and forgotten when its answer was sent. Only the corrected file is kept for a while, to be saved.
 """
 

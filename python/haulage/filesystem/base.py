@@ -21,8 +21,8 @@ from haulage import _engine
 from haulage.errors import UsageError
 from haulage.events import ObjectMeta
 from haulage.filesystem import entries
+from haulage.filesystem.caches import Kept
 from haulage.filesystem.files import ReadFile, WriteFile, refuse_mode
-from haulage.filesystem.kept import Kept
 from haulage.filesystem.moves import Moves
 from haulage.filesystem.pace import LEAST, MOST, UNKNOWN, Pace
 from haulage.filesystem.references import ELSEWHERE, credentials, leads_elsewhere, reference, referent

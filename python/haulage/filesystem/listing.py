@@ -15,8 +15,8 @@ from fsspec.utils import tokenize
 from haulage import _engine
 from haulage.errors import NotFoundError
 from haulage.filesystem import entries
+from haulage.filesystem.caches import Keeping
 from haulage.filesystem.entries import Entry
-from haulage.filesystem.kept import Keeping
 from haulage.transfer import list as list_objects, stat
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from haulage.lab.tables import to_toml
+from haulage.lab.toml_tables import to_toml
 from haulage.lab.units import spell_duration
 from haulage.words.numbers import counted
 

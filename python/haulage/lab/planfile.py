@@ -30,7 +30,7 @@ from haulage.lab.plan import (
     Plan,
     Prices,
 )
-from haulage.lab.tables import Table
+from haulage.lab.toml_tables import Table
 from haulage.lab.units import spell_size
 
 #: Of one machine; a plan with more has a typing error.

@@ -15,7 +15,7 @@ import duckdb
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.chain import SUMS, require_unchanged, seal
 from haulage.lab.store import RunStore, unlike, write_whole
-from haulage.lab.tables import to_toml
+from haulage.lab.toml_tables import to_toml
 from haulage.lab.units import spell_size
 from haulage.words.numbers import format_duration, format_rate
 

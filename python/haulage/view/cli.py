@@ -15,7 +15,7 @@ from haulage.commands.stores import reached, store_options
 from haulage.errors import UsageError
 from haulage.session import Session
 from haulage.transfer import StoreOptions
-from haulage.view.reading.beside import Beside
+from haulage.view.reading.pairs import Beside
 from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
 from haulage.web.stopping import stopped_by_ctrl_c
@@ -105,13 +105,13 @@ def view(
             place = Beside(url, options, other, sidecars=kept_at != "none")
         # While the rest is loaded, the first answer comes.
         place.begin()
-        from haulage.view.index import kept
-        from haulage.view.index.keeping import Keeper
+        from haulage.view.index.cache import folder, tidy
+        from haulage.view.index.sidecar_writer import Keeper
         from haulage.view.serve.serving import Server
 
-        cache = None if kept_at == "none" else kept.folder()
+        cache = None if kept_at == "none" else folder()
         if cache:
-            kept.tidy(cache)
+            tidy(cache)
         keeper = Keeper(place, _say) if kept_at == "beside" else None
         server = Server(place, cache, port, keeper, rows, filter)
         # What cannot be reached at all is said here; what goes wrong later, in the page.
@@ -160,13 +160,13 @@ def index(url: str, out: str | None, as_url: str | None, as_json: bool, quiet: b
     URL is one file or store, or with --out a container, a prefix or a folder. Nothing but what describes the
     files is read. --index beside writes the index of each file beside it, where haul view finds it.
     """
-    from haulage.view.index import kept
+    from haulage.view.index.cache import folder
     from haulage.view.index.writing import Wanted, write_all
 
     kept_at = _kept(reach)
     with Session() as session:
         place = Place(url, reached(reach) | {"session": session}, sidecars=kept_at != "none")
-        cache = None if kept_at == "none" else kept.folder()
+        cache = None if kept_at == "none" else folder()
         wanted = Wanted(out, as_url, cache, beside=kept_at == "beside", as_json=as_json)
         return write_all(place, wanted, say=(lambda _: None) if quiet else _say)
 

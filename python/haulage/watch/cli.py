@@ -17,10 +17,10 @@ from haulage.commands.grammar import command
 from haulage.commands.running import run
 from haulage.commands.stores import reached, store_options
 from haulage.errors import UsageError
-from haulage.watch import keeping
-from haulage.watch.beside import Beside, Nothing, Wanted
+from haulage.watch import row_files
 from haulage.watch.following import Follower, Source
 from haulage.watch.lines import INPUT
+from haulage.watch.other_sources import Beside, Nothing, Wanted
 from haulage.watch.reading import opened
 from haulage.watch.rows import CsvRows, ParquetRows, Rows
 from haulage.watch.views import WIDTH, JsonLines, Plain, Quiet, Screen, Summary
@@ -131,7 +131,7 @@ def watch(
         hint = "name a log, a file of haul cp --json, or a record with --record"
         raise UsageError("parse", "arguments", "exactly one log, file or record is needed", hint)
     read = [name for name in (source, record, scheduler_file, reach["ca"]) if name and "://" not in name]
-    keeping.check(csv_file, parquet, [name for name in read if name != INPUT])
+    row_files.check(csv_file, parquet, [name for name in read if name != INPUT])
     options = reached(reach)
     # A clock that is set meanwhile would make all of them silent.
     began = time.time_ns() - time.monotonic_ns()

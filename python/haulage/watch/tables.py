@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from haulage.watch import tables_beside, words
+from haulage.watch import tables_of_queues, words
 from haulage.watch.narrowing import NarrowingTable
 from haulage.words.numbers import counted, format_count, format_duration, format_rate, format_size
 from haulage.words.printable import printable
@@ -111,7 +111,7 @@ def _top(shown: dict[str, Any], hint: str) -> list[RenderableType]:
         lines.append(
             _line((f"has been unavailable for {ago}: ", "bold yellow"), printable(shown["away"]["cause"]))
         )
-    lines += [_line((name, "bold yellow"), cause) for name, cause in tables_beside.away(shown)]
+    lines += [_line((name, "bold yellow"), cause) for name, cause in tables_of_queues.away(shown)]
     if not shown["jobs"]:
         waiting = [] if shown["queues"] else [_line((_nothing(shown), "dim"))]
         return [*lines, *waiting, Text()]
@@ -148,7 +148,7 @@ def _between(parts: list[tuple[str, str]], between: str) -> list[tuple[str, str]
 
 def _progress(shown: dict[str, Any]) -> list[tuple[str, str]]:
     totals = shown["totals"]
-    tasks = [(tables_beside.of_tasks(shown["tasks"]), "bold")] if shown["tasks"] else []
+    tasks = [(tables_of_queues.of_tasks(shown["tasks"]), "bold")] if shown["tasks"] else []
     if tasks and not totals["objects_total"] and not totals["bytes_total"]:
         return tasks
     done, total = _done(totals), totals["objects_total"]
@@ -250,7 +250,7 @@ def _nodes(rows: list[dict[str, Any]], *, by_job: bool = False) -> Table:
 def _queues(rows: list[dict[str, Any]]) -> Table:
     table = NarrowingTable("QUEUE", ">MESSAGES", ">TREND", ">LEFT", "*COUNTED")
     for row in rows:
-        table.add_row(*tables_beside.queue_cells(row))
+        table.add_row(*tables_of_queues.queue_cells(row))
     return table
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from haulage.watch import state as states
-from haulage.watch.applying import apply, tick
 from haulage.watch.following import Away, Failed, Heard, Looked
 from haulage.watch.line import Batch, Line
 from haulage.watch.rows import Rows
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import Message, State, Stream
+from haulage.watch.updates import apply, tick
 
 #: How often it is drawn, and how soon where somebody is in trouble.
 DRAW_S = 1.0

@@ -14,7 +14,7 @@ from haulage.lab.analysis.model import Analysis, Result
 from haulage.lab.analysis.query import index_entry, open_run, run
 from haulage.lab.analysis.statistics import MARGIN
 from haulage.lab.store import RunStore, write_whole
-from haulage.lab.tables import Table
+from haulage.lab.toml_tables import Table
 
 
 def analyse(directory: Path, *, into: Path | None = None) -> Analysis:

@@ -20,9 +20,9 @@ from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Chunk
 from haulage.view.joining.parts import Parts
 from haulage.view.reading.cost import side_by_side
-from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.ranges import Span
+from haulage.view.reading.value_cache import Kept
 
 #: More values than this are not read at once: 32 million, which is a map of 0.05 degrees.
 MOST_VALUES = 1 << 25

@@ -12,7 +12,7 @@ import numpy as np
 from haulage.errors import UnsupportedError
 from haulage.places import without_signature
 from haulage.view.index import hdf5, netcdf3, sidecar, zarr
-from haulage.view.index.kept import NodesKept, Shelf
+from haulage.view.index.cache import NodesKept, Shelf
 from haulage.view.index.model import Index
 from haulage.view.index.tables import Tables
 from haulage.view.joining.parts import Parts

@@ -9,7 +9,7 @@ import numpy as np
 
 from haulage.errors import ProtocolError, UnsupportedError
 from haulage.view.index import hdf5, headers
-from haulage.view.index.kept import NodesKept
+from haulage.view.index.cache import NodesKept
 from haulage.view.index.model import Chunked, Variable
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.ranges import Span

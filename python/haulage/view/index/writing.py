@@ -14,9 +14,9 @@ from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageEr
 from haulage.outputs import refuse_other
 from haulage.places import local_path
 from haulage.view.index import zarr
-from haulage.view.index.keeping import keep_beside
 from haulage.view.index.opening import open_file
 from haulage.view.index.references import references
+from haulage.view.index.sidecar_writer import keep_beside
 from haulage.view.index.store_references import store_references
 from haulage.view.reading.place import Place
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haulage.errors import UnsupportedError
-from haulage.view.index.kept import NodesKept
+from haulage.view.index.cache import NodesKept
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Tables
 from haulage.view.reading import cost

@@ -16,15 +16,15 @@ from haulage.view.cf import axes, placing
 from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
 from haulage.view.decode.slab import Reader, whole
-from haulage.view.index.keeping import Keeper
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened, open_file, open_store
+from haulage.view.index.sidecar_writer import Keeper
 from haulage.view.index.zarr import is_root
 from haulage.view.joining import joining
 from haulage.view.reading.cost import side_by_side
-from haulage.view.reading.kept import Kept
 from haulage.view.reading.pinned import Pinned
 from haulage.view.reading.place import Place
+from haulage.view.reading.value_cache import Kept
 from haulage.view.rows.opening import of_rows
 from haulage.view.rows.reading import ReadRows
 from haulage.view.serve.search import Search

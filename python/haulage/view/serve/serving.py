@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from haulage.view.index.keeping import Keeper
+from haulage.view.index.sidecar_writer import Keeper
 from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
 from haulage.view.serve.app import Application

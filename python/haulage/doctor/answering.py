@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+#: What has the questions, in the order in which it is loaded soonest: a question needs one of them.
+_HOMES = ("network_questions", "disk_questions", "store_questions", "upload_question", "package_questions")
 #: What a question has found out before it ends.
 Tell = Callable[[Any], None]
 
@@ -90,9 +92,14 @@ def _shown(error: Any) -> dict[str, Any]:
 def _answer(question: str) -> Callable[..., Any]:
     from importlib import import_module
 
-    # In the order in which they are loaded soonest: a question needs one of them.
-    for home in ("networks", "disks", "stores", "uploads", "nodes"):
-        questions: dict[str, Callable[..., Any]] = import_module(f"haulage.doctor.asked_of_{home}").QUESTIONS
+    for home in (
+        "network_questions",
+        "disk_questions",
+        "store_questions",
+        "upload_question",
+        "package_questions",
+    ):
+        questions: dict[str, Callable[..., Any]] = import_module(f"haulage.doctor.{home}").QUESTIONS
         if question in questions:
             return questions[question]
     raise KeyError(question)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from haulage.watch import applying_ends as ends, applying_tasks, state as states
+from haulage.watch import state as states, updates_of_streams as ends, updates_of_tasks as of_tasks
 from haulage.watch.line import Line, as_count, as_text
 from haulage.watch.state import Job, Kind, Message, State, Stream, message_of
 
@@ -24,10 +24,10 @@ def apply(state: State, line: Line, now: int, *, live: bool = True, modified_ns:
     was last written to; if that is not known, its own time says when.
     """
     if line.event == "queue":
-        applying_tasks.queue(state, line, now)
+        of_tasks.queue(state, line, now)
         return None
-    if line.event in applying_tasks.BESIDE:
-        return _kept(state, applying_tasks.beside(line))
+    if line.event in of_tasks.BESIDE:
+        return _kept(state, of_tasks.beside(line))
     stream = _stream(state, line, now)
     state.lines += 1
     state.changed_ns = now
@@ -293,8 +293,8 @@ _HOW: dict[str, Callable[[State, Stream, Line], Message | None]] = {
     "log": _log,
     "uncaught": _uncaught,
     "gap": _gap,
-    "task": lambda state, stream, line: applying_tasks.task(state, stream, line, _error),
-    "tasks": applying_tasks.sample,
-    "worker_joined": applying_tasks.joined,
-    "worker_left": applying_tasks.left,
+    "task": lambda state, stream, line: of_tasks.task(state, stream, line, _error),
+    "tasks": of_tasks.sample,
+    "worker_joined": of_tasks.joined,
+    "worker_left": of_tasks.left,
 }
