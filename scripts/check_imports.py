@@ -141,6 +141,7 @@ OWNERS = (
         "words",
         "writes numbers with units for people",
     ),
+    (re.compile(r"""endswith\(["']_ns"""), "records", "tells moments from durations"),
     (re.compile("REDACTED"), "words", "takes secrets out of text"),
     (re.compile(r"\b(?:http\.server|socketserver|uvicorn)\b"), "web", "serves pages"),
     (re.compile(r"\bhmac\.compare_digest|http\.cookies"), "web", "lets in whoever shows a token"),
