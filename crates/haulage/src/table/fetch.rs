@@ -18,6 +18,7 @@ use super::write::still_has;
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::gate::{Gate, through};
 use crate::store::azure::table::{TOO_LARGE, TableService};
+use crate::task::off_thread;
 
 /// Cuts that may find nothing while nobody knows how the keys lie; later, one more for every four pages.
 const IN_VAIN: usize = 24;
@@ -445,11 +446,7 @@ struct Kept {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(lost) if lost.is_panic() => std::panic::resume_unwind(lost.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "work on", "rows", "the runtime is shutting down")),
-    }
+    off_thread(work).await?
 }
 
 /// The keys of a page's rows.

@@ -42,6 +42,7 @@ use self::write::LocalWriter;
 use super::*;
 use crate::buffer::BufferPool;
 use crate::error::ErrorKind;
+use crate::task::off_thread;
 
 /// Reads up to this size come as one piece; longer ones are streamed. Blocks are below it.
 const ONE_READ_MAX: u64 = 64 << 20;
@@ -179,11 +180,7 @@ fn not_utf8(path: &Path) -> Error {
 
 /// Runs file work where it may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-        Err(_) => Err(Error::new(ErrorKind::Cancelled, "run", "file work", "the runtime shuts down")),
-    }
+    off_thread(work).await?
 }
 
 #[async_trait]
