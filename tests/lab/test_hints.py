@@ -164,7 +164,7 @@ ACTS: list[tuple[type[HaulageError], Act]] = [
     (UsageError, lambda _: query.parse("mine", "select 1")),
     (UsageError, lambda _: query.parse("mine", "-- titel: x\n")),
     (NotFoundError, lambda at: query.run(query.open_run(one_size(at, "run", synthetic.MIB)), ["no-such"])),
-    (IntegrityError, lambda _: ledger.check(overlapping())),
+    (IntegrityError, lambda _: ledger.check(overlapping().to_dict("records"))),
     (UsageError, another_plan),
     (ExistsError, lambda at: lab.run("concurrency", directory=unfinished(at))),
     (

@@ -22,7 +22,7 @@ PHASES = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns"
 def books(folder: Path, cells: list[Any], attempts: dict[int, list[Any]]) -> dict[int, dict[str, int]]:
     run = query.open_run(made_runs.write(folder, cells, attempts))
     frame = {result.name: result.frame for result, _ in query.run(run, ["ledger"])}["ledger"]
-    ledger.check(frame)
+    ledger.check(frame.to_dict("records"))
     return {
         int(number): dict(zip(rows["category"], rows["spent_ns"].astype(int), strict=True))
         for number, rows in frame.groupby("cell")
@@ -300,8 +300,8 @@ def test_books_that_do_not_close_are_refused() -> None:
     frame = pd.DataFrame(
         {"cell": 0, "lanes": 1, "wall_ns": 10, "category": ledger.CATEGORIES, "spent_ns": [10] + [0] * 11}
     )
-    ledger.check(frame)
+    ledger.check(frame.to_dict("records"))
     with pytest.raises(IntegrityError, match="ledger of cell 0"):
-        ledger.check(frame.assign(spent_ns=[9] + [0] * 11))
+        ledger.check(frame.assign(spent_ns=[9] + [0] * 11).to_dict("records"))
     with pytest.raises(IntegrityError):
-        ledger.check(frame.assign(spent_ns=[11, -1] + [0] * 10))
+        ledger.check(frame.assign(spent_ns=[11, -1] + [0] * 10).to_dict("records"))

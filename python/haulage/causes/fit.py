@@ -9,13 +9,12 @@ its place is its rival.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 #: The four parts, in the order of the formula.
 PARTS = ("answer", "queue", "connection", "shared")
@@ -77,7 +76,7 @@ class Fit:
         return sum(self.shares[part] for part in OF_ALL)
 
 
-def fit(sample: pd.DataFrame) -> Fit | None:
+def fit(sample: Sequence[Mapping[str, Any]]) -> Fit | None:
     """Split the time of requests.
 
     Args:
@@ -86,9 +85,9 @@ def fit(sample: pd.DataFrame) -> Fit | None:
     Returns:
         ``None`` with fewer than :data:`NEEDS` requests.
     """
-    took = sample["took_ns"].to_numpy(dtype=float)
-    size = sample["bytes"].to_numpy(dtype=float)
-    beside = sample["beside"].to_numpy(dtype=float)
+    took, size, beside = (
+        np.array([row[name] for row in sample], dtype=float) for name in ("took_ns", "bytes", "beside")
+    )
     good = (took > 0) & (size > 0) & np.isfinite(beside)
     took, size, beside = took[good], size[good], beside[good]
     if len(took) < NEEDS:
@@ -131,11 +130,30 @@ def _solve(scaled: Floats) -> tuple[Floats, float]:
     """Fit, and return Huber's loss: a request that took far longer than foreseen does not outvote ten."""
     rooted = np.ones(len(scaled))
     for _ in range(6):
-        weights, _ = nnls(scaled * rooted[:, None], rooted)
+        weights = _nonnegative(scaled * rooted[:, None], rooted)
         away = np.abs(1 - scaled @ weights)
         rooted = np.sqrt(np.minimum(1.0, BEND / np.maximum(away, 1e-12)))
     loss = np.where(away <= BEND, away**2, 2 * BEND * away - BEND**2)
     return weights, float(loss.mean())
+
+
+def _nonnegative(rows: Floats, aims: Floats) -> Floats:
+    """Return the weights of the columns, none below zero, that come nearest to ``aims``.
+
+    The best are those of a plain fit with some of the columns. There are four at most, so all are tried, and
+    of equal ones the first is taken. SciPy has it for any number, and loads longer than all else here.
+    """
+    turned, square = np.linalg.qr(rows)
+    aim, count = turned.T @ aims, rows.shape[1]
+    best, least, equal = np.zeros(count), float(aim @ aim), 1e-12 * float(aim @ aim)
+    for kept in range(1, 2**count):
+        chosen = [place for place in range(count) if kept >> place & 1]
+        weights = np.linalg.lstsq(square[:, chosen], aim)[0]
+        away = aim - square[:, chosen] @ weights
+        if weights.min() >= 0 and float(away @ away) < least - equal:
+            best, least = np.zeros(count), float(away @ away)
+            best[chosen] = weights
+    return best
 
 
 def _varied(values: Floats) -> bool:

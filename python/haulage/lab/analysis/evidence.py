@@ -58,7 +58,7 @@ def gather(results: Mapping[str, Result]) -> list[Subject]:
         steepest = part.loc[part["judged"].fillna(0).astype(float).idxmax()]
         evidence = Evidence(
             subject=subject,
-            shares=books.shares(of_cells),
+            shares=books.shares(of_cells.to_dict("records")),
             lanes=int(of_cells["lanes"].max()),
             rate_bits_per_second=float(part["rate_bits_per_second"].median()),
             cpu_idle_share=_mean(idle, cells),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pandas as pd
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from haulage.errors import IntegrityError
 
@@ -25,18 +24,24 @@ CATEGORIES = (
 )
 
 
-def check(ledger: pd.DataFrame) -> None:
+def check(ledger: Iterable[Mapping[str, Any]]) -> None:
     """Assert that every cell's categories are none below zero and add up to lanes times wall time.
+
+    Args:
+        ledger: Rows of ``ledger.sql``.
 
     Raises:
         IntegrityError: They do not: lanes overlap or stamps run backwards, so the record is not what it
             should be.
     """
-    for cell, rows in ledger.groupby("cell"):
-        whole = int(rows["lanes"].iloc[0]) * int(rows["wall_ns"].iloc[0])
-        booked = int(rows["spent_ns"].sum())
-        least = int(rows["spent_ns"].min())
-        if booked != whole or least < 0 or set(rows["category"]) != set(CATEGORIES):
+    by_cell: dict[Any, list[Mapping[str, Any]]] = {}
+    for row in ledger:
+        by_cell.setdefault(row["cell"], []).append(row)
+    for cell, rows in by_cell.items():
+        whole = _whole(rows)
+        booked = sum(int(row["spent_ns"]) for row in rows)
+        least = min(int(row["spent_ns"]) for row in rows)
+        if booked != whole or least < 0 or {row["category"] for row in rows} != set(CATEGORIES):
             raise IntegrityError(
                 "analyse",
                 f"the ledger of cell {cell}",
@@ -45,16 +50,16 @@ def check(ledger: pd.DataFrame) -> None:
             )
 
 
-def shares(ledger: pd.DataFrame) -> dict[str, float]:
+def shares(ledger: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the share of lanes times wall time of each category, over all cells given."""
-    whole = sum(int(lanes) * int(wall) for lanes, wall in _each_cell(ledger))
-    spent: Mapping[str, int] = ledger.groupby("category")["spent_ns"].sum().to_dict()
-    return {
-        name: (int(spent.get(name, 0)) / whole if whole else 0.0)
-        for name in dict.fromkeys([*CATEGORIES, *spent])
-    }
+    whole = _whole(ledger)
+    spent = dict.fromkeys(CATEGORIES, 0)
+    for row in ledger:
+        spent[row["category"]] = spent.get(row["category"], 0) + int(row["spent_ns"])
+    return {name: ns / whole if whole else 0.0 for name, ns in spent.items()}
 
 
-def _each_cell(ledger: pd.DataFrame) -> list[tuple[int, int]]:
-    first = ledger.groupby("cell")[["lanes", "wall_ns"]].first()
-    return list(zip(first["lanes"], first["wall_ns"], strict=True))
+def _whole(ledger: Sequence[Mapping[str, Any]]) -> int:
+    """Return lanes times wall time of all cells together."""
+    each = {row["cell"]: int(row["lanes"]) * int(row["wall_ns"]) for row in reversed(ledger)}
+    return sum(each.values())

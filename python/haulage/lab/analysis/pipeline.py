@@ -40,7 +40,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         results[result.name] = result
         entries.append(index_entry(result))
     if "ledger" in results:
-        ledger.check(results["ledger"].frame)
+        ledger.check(results["ledger"].frame.to_dict("records"))
     margin = margin_of(directory)
     wanted = [table for module in MODULES for table in tables.with_margin(module.TABLES, margin)]
     for made in tables.make_all(results, wanted, folder):

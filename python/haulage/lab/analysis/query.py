@@ -26,15 +26,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
-import pandas as pd
 
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis.model import Result
 from haulage.lab.store import RunStore, sha256, unlike
 from haulage.records.quoting import literal
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The files of a run that queries read.
 TABLES = ("cells", "transfers", "attempts", "host", "nodes")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from haulage.causes.vocabulary import EARLIER
+from haulage.lab.why.asking import Rows
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import shown
@@ -95,14 +94,14 @@ def _failure(failure: Failure) -> dict[str, Any]:
     }
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+def _rows(rows: Rows) -> Rows:
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return shown(value, 4096)
-    if pd.isna(value):
+    if value is None:
         return None
     number = float(value)
     return int(number) if number.is_integer() else number

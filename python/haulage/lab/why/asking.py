@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-
-import pandas as pd
+from typing import Any
 
 from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
@@ -24,6 +23,10 @@ DOWN = ("GetBlob", "GetObject")
 LISTS = ("ListBlobs", "ListObjectsV2", "ListContainers", "ListBuckets")
 _EMPTY = ("Begin", "GetBlobProperties", "PutBlockList", "HeadObject", "CompleteMultipartUpload")
 _STAMPS = ("ready_ns", "connected_ns", "sent_ns", "first_byte_ns", "last_byte_ns", "committed_ns", "ended_ns")
+
+
+#: Of a table: by column, and ``None`` where there is nothing.
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -176,32 +179,34 @@ class Asked:
     def __init__(self, record: Record, facts: Facts, windows: tuple[Window, ...] = ()) -> None:
         self._database = record.database
         self._name = record.name
-        self._frames: dict[str, pd.DataFrame] = {}
+        self._rows: dict[str, Rows] = {}
         for name in _all():
             self._database.execute(f'drop table if exists "{name}"')
         whole = Window(0, max(facts.wall_ns, 1))
         self._windows = [whole, *windows]
         self._set_up(self._windows, facts)
 
-    def __call__(self, name: str) -> pd.DataFrame:
+    def __call__(self, name: str) -> Rows:
         """Return the rows of a query.
 
         Raises:
             IntegrityError: The ledger does not close: attempts overlap within a lane.
         """
-        if name not in self._frames:
+        if name not in self._rows:
             query = _all()[name]
             for before in query.after:
                 self(before)
             # A request that was cut at the border of a phase has no answer of its own.
             self._attempts(only_whole=name == "answers")
             self._database.execute(f'create or replace table "{name}" as {query.sql}')
-            self._frames[name] = self._database.execute(f'from "{name}"').df()
+            found = self._database.execute(f'from "{name}"')
+            columns = [column[0] for column in found.description or ()]
+            self._rows[name] = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
             if name == "ledger":
-                self._check(self._frames[name])
-        return self._frames[name]
+                self._check(self._rows[name])
+        return self._rows[name]
 
-    def _check(self, ledger: pd.DataFrame) -> None:
+    def _check(self, ledger: Rows) -> None:
         try:
             books.check(ledger)
         except IntegrityError as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 
 import jinja2
-import pandas as pd
 
 import haulage
 from haulage.lab.why.asking import query_of
@@ -85,14 +85,15 @@ def _ledger(name: str, part: Part) -> dict[str, object]:
 
 def _chart(found: Explanation) -> dict[str, object]:
     """Return the rate, and the number in flight, as points of an SVG."""
-    rates, flight = found.rates["rate_bits_per_second"], found.rates["in_flight"]
+    rates = [float(row["rate_bits_per_second"]) for row in found.rates]
+    flight = [float(row["in_flight"]) for row in found.rates]
     return {
         "width": _WIDTH,
         "height": _HEIGHT,
         "rate": _steps(rates),
-        "most_rate": format_rate(float(rates.max())),
+        "most_rate": format_rate(max(rates)),
         "flight": _steps(flight),
-        "most_flight": f"{digits(float(flight.max()))}",
+        "most_flight": digits(max(flight)),
         "wall": time_words(found.facts.wall_ns),
         "cuts": [
             round(_WIDTH * part.window.began_ns / max(found.facts.wall_ns, 1), 1) for part in found.phases[1:]
@@ -100,11 +101,11 @@ def _chart(found: Explanation) -> dict[str, object]:
     }
 
 
-def _steps(values: pd.Series) -> str:
-    most = float(values.max()) or 1.0
+def _steps(values: Sequence[float]) -> str:
+    most = max(values) or 1.0
     step = _WIDTH / max(len(values), 1)
     points = []
     for place, value in enumerate(values):
-        height = _HEIGHT - (_HEIGHT - 6) * float(value) / most
+        height = _HEIGHT - (_HEIGHT - 6) * value / most
         points += [f"{place * step:.1f},{height:.1f}", f"{(place + 1) * step:.1f},{height:.1f}"]
     return " ".join(points)

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
 
 from haulage.causes.evidence import Evidence
 from haulage.causes.fit import fit
 from haulage.causes.rules import OF_BYTES, decide, of_failure, of_phases
 from haulage.causes.verdict import Verdict
 from haulage.lab.analysis import ledger as books
-from haulage.lab.why.asking import Asked, Facts, Window, count
+from haulage.lab.why.asking import Asked, Facts, Rows, Window, count
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record
 from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
@@ -73,10 +72,10 @@ class Explanation:
     summary: dict[str, Any] | None
     left_out: int
     unread: int
-    objects: pd.DataFrame
-    slowest: pd.DataFrame
-    lost: pd.DataFrame
-    rates: pd.DataFrame
+    objects: Rows = field(default_factory=list)
+    slowest: Rows = field(default_factory=list)
+    lost: Rows = field(default_factory=list)
+    rates: Rows = field(default_factory=list)
     signs: tuple[Sign, ...] = ()
     openings: Openings = field(default_factory=Openings)
     remotes: tuple[Remote, ...] = ()
@@ -115,7 +114,6 @@ def _with_failure(record: Record, found: Explanation) -> Explanation:
 
 def _explain(record: Record) -> Explanation:
     facts = count(record)
-    none = pd.DataFrame()
     found = Explanation(
         record.name,
         facts,
@@ -125,19 +123,20 @@ def _explain(record: Record) -> Explanation:
         record.summary,
         record.left_out,
         record.unread,
-        objects=none,
-        slowest=none,
-        lost=none,
-        rates=none,
     )
     if facts.attempts == 0:
         return found
     asked = Asked(record, facts)
     told = asked("requests")
-    usual = float(told["took_ns"].iloc[0]) if len(told) else 0.0
+    usual = float(told[0]["took_ns"] or 0.0) if told else 0.0
     windows = phases(asked("rate_over_time"), facts.wall_ns, usual)
-    whole_job = {name: asked(name) for name in ("objects", "slowest", "lost")}
-    found = replace(found, rates=asked("rate_over_time"), **whole_job)
+    found = replace(
+        found,
+        rates=asked("rate_over_time"),
+        objects=asked("objects"),
+        slowest=asked("slowest"),
+        lost=asked("lost"),
+    )
     if windows:
         asked = Asked(record, facts, windows)
     whole = _part(asked, 0, Window(0, facts.wall_ns), facts)
@@ -151,7 +150,7 @@ def _explain(record: Record) -> Explanation:
         phases=parts,
         signs=tuple(signs(_wire(asked), whole.cause)),
         openings=Openings(lanes_ns=sum(whole.ledger.values()), **_whole_numbers(asked("openings"))),
-        remotes=tuple(Remote(*row) for row in asked("remotes").itertuples(index=False, name=None)),
+        remotes=tuple(Remote(*row.values()) for row in asked("remotes")),
     )
 
 
@@ -159,9 +158,9 @@ def _wire(asked: Asked) -> Wire:
     return Wire(**_whole_numbers(asked("wire")))
 
 
-def _whole_numbers(rows: pd.DataFrame) -> dict[str, Any]:
+def _whole_numbers(rows: Rows) -> dict[str, Any]:
     """Return the only row by column."""
-    return {str(name): None if pd.isna(value) else int(value) for name, value in rows.iloc[0].items()}
+    return {name: None if value is None else int(value) for name, value in rows[0].items()}
 
 
 def _without_requests(facts: Facts) -> Part:
@@ -170,31 +169,30 @@ def _without_requests(facts: Facts) -> Part:
 
 
 def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
-    def rows(name: str) -> pd.DataFrame:
-        frame = asked(name)
-        return frame[frame["cell"] == cell]
+    def rows(name: str) -> Rows:
+        return [row for row in asked(name) if row["cell"] == cell]
 
     ledger = rows("ledger")
     if facts.from_service:
         # What the engine reads before it sends comes over the network here.
-        ledger = ledger.replace({"category": {"disk": "source"}})
-    spent = {str(name): int(ns) for name, ns in zip(ledger["category"], ledger["spent_ns"], strict=True)}
-    lanes = int(ledger["lanes"].iloc[0]) if len(ledger) else 0
+        ledger = [row | ({"category": "source"} if row["category"] == "disk" else {}) for row in ledger]
+    spent = {row["category"]: int(row["spent_ns"]) for row in ledger}
+    lanes = int(ledger[0]["lanes"]) if ledger else 0
     held_ns = sum(ns for name, ns in spent.items() if name not in ("no work", "idle"))
     sample = rows("sample")
     if cell:
         # A request that was cut at the border of a phase tells of both.
-        inside = (sample["began_ns"] > 0) & (sample["began_ns"] + sample["took_ns"] < window.wall_ns)
-        sample = sample[inside]
+        wall_ns = window.wall_ns
+        sample = [row for row in sample if row["began_ns"] > 0 and row["began_ns"] + row["took_ns"] < wall_ns]
 
-    if facts.direction == "down" and len(sample):
+    if facts.direction == "down" and sample:
         # When the last has begun, what each of them takes is what the service had put in line before it.
-        sample = sample[sample["began_ns"] + sample["took_ns"] <= sample["began_ns"].max()]
+        last_ns = max(row["began_ns"] for row in sample)
+        sample = [row for row in sample if row["began_ns"] + row["took_ns"] <= last_ns]
 
     def number(name: str, column: str) -> float | None:
-        frame = rows(name)
-        value = frame[column].iloc[0] if len(frame) else None
-        return None if value is None or pd.isna(value) else float(value)
+        found = rows(name)
+        return None if not found or found[0][column] is None else float(found[0][column])
 
     rate = [number("requests", f"{which}_bits_per_second") for which in ("slow", "usual", "fast")]
     moved = int(number("requests", "bytes") or 0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from haulage.lab.why.asking import Window
+from haulage.lab.why.asking import Rows, Window
 
 #: A phase is no shorter: of the job, in hundredths, and in time.
 LEAST_PARTS, LEAST_NS = 10, 10**9
@@ -26,7 +24,7 @@ PENALTY = 4.0
 BUSY = 0.5
 
 
-def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, ...]:
+def phases(rates: Rows, wall_ns: int, took_ns: float) -> tuple[Window, ...]:
     """Return the phases of a job, or nothing where its rate did not change midway.
 
     The start, where the number in flight still rises, and the end, where it falls, are no phases.
@@ -36,8 +34,8 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
         wall_ns: Of the job.
         took_ns: Of a usual request: its bytes are spread over its life, so shorter phases cannot be seen.
     """
-    rate = rates["rate_bits_per_second"].to_numpy(dtype=float)
-    flight = rates["in_flight"].to_numpy(dtype=float)
+    rate = np.array([row["rate_bits_per_second"] for row in rates], dtype=float)
+    flight = np.array([row["in_flight"] for row in rates], dtype=float)
     least = max(LEAST_PARTS, int(np.ceil(100 * max(LEAST_NS, LIVES * took_ns) / max(wall_ns, 1))))
     if not np.any(rate > 0) or 2 * least > len(rate):
         return ()
@@ -49,13 +47,7 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
     series = np.log(np.maximum(rate[first:last], 0.01 * np.median(rate[busy])))
     if len(series) < 2 * least:
         return ()
-    import ruptures  # which takes a second
-
-    noise = _noise(series)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(series[:, None])
-        cuts = found.predict(pen=PENALTY * noise**2 * np.log(len(series)))
+    cuts = _cuts(series, least, PENALTY * _noise(series) ** 2 * float(np.log(len(series))))
     edges = _worth([0, *cuts], series, np.log(np.maximum(flight[first:last], 0.1)))
     if len(edges) <= 2:
         return ()
@@ -63,11 +55,33 @@ def phases(rates: pd.DataFrame, wall_ns: int, took_ns: float) -> tuple[Window, .
     return tuple(Window(wall_ns * began // 100, wall_ns * ended // 100) for began, ended in pairwise(places))
 
 
+def _cuts(series: NDArray[np.float64], least: int, price: float) -> list[int]:
+    """Return where phases of at least so many bins end, so that the squares around their means are least.
+
+    Each cut costs ``price``. There are a hundred bins at most, so the best is found by trying all.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(series)])
+    squares = np.concatenate([[0.0], np.cumsum(series**2)])
+    cost = np.full(len(series) + 1, np.inf)
+    cost[0] = -price
+    begins = np.zeros(len(series) + 1, dtype=int)
+    for end in range(least, len(series) + 1):
+        begin = np.arange(end - least + 1)
+        around = squares[end] - squares[begin] - (sums[end] - sums[begin]) ** 2 / (end - begin)
+        whole = cost[begin] + around + price
+        begins[end] = int(np.argmin(whole))
+        cost[end] = whole[begins[end]]
+    cuts = [len(series)]
+    while begins[cuts[0]] > 0:
+        cuts.insert(0, int(begins[cuts[0]]))
+    return cuts
+
+
 def _noise(series: NDArray[np.float64]) -> float:
     """Return the noise of a bin around its phase, enlarged by what neighbours have in common."""
     steps = np.abs(np.diff(series))
     alone = 1.4826 * float(np.median(steps)) / np.sqrt(2)
-    away = series - pd.Series(series).rolling(15, center=True, min_periods=1).median().to_numpy()
+    away = [value - np.median(series[max(0, at - 7) : at + 8]) for at, value in enumerate(series)]
     around = 1.4826 * float(np.median(np.abs(away)))
     return 2.0 * float(max(alone, around, 0.05))
 

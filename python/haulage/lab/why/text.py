@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -55,8 +54,9 @@ def show(found: Explanation, console: Console) -> None:
     if sum(found.whole.ledger.values()) and len(found.rates):
         console.print()
         console.print(Text("Rate over the job", style="bold"))
-        console.print(Text("  " + sparks(found.rates["rate_bits_per_second"].tolist())))
-        most = format_rate(float(found.rates["rate_bits_per_second"].max()))
+        rates = [float(row["rate_bits_per_second"]) for row in found.rates]
+        console.print(Text("  " + sparks(rates)))
+        most = format_rate(max(rates))
         console.print(
             Text(f"  0 to {time_words(found.facts.wall_ns)}; the highest bar is {most}", style="bright_black")
         )
@@ -143,7 +143,7 @@ def tables(found: Explanation) -> Iterator[tuple[str, list[str], list[list[str]]
                 "pauses after",
                 "told to wait",
             ],
-            [_lost(row) for row in _rows(found.lost)],
+            [_lost(row) for row in found.lost],
         )
     if len(found.objects) > 1:
         yield (
@@ -156,7 +156,7 @@ def tables(found: Explanation) -> Iterator[tuple[str, list[str], list[list[str]]
                     f"{row['attempts']:,}",
                     shown(str(row["object"])),
                 ]
-                for row in _rows(found.objects.head(5))
+                for row in found.objects[:5]
             ],
         )
     if len(found.slowest) > 1:
@@ -173,18 +173,14 @@ def tables(found: Explanation) -> Iterator[tuple[str, list[str], list[list[str]]
                     shown(str(row["fate"]), 16),
                     shown(str(row["object"]), 60),
                 ]
-                for row in _rows(found.slowest.head(5))
+                for row in found.slowest[:5]
             ],
         )
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
 def _lost(row: dict[str, Any]) -> list[str]:
-    status = "" if pd.isna(row["status"]) else f"{row['status']:.0f}"
-    cause = "" if pd.isna(row["cause"]) else shown(str(row["cause"]), 60)
+    status = "" if row["status"] is None else f"{row['status']:.0f}"
+    cause = "" if row["cause"] is None else shown(str(row["cause"]), 60)
     return [
         shown(str(row["fate"]), 16),
         status,
@@ -193,12 +189,12 @@ def _lost(row: dict[str, Any]) -> list[str]:
         _size(row["bytes"]),
         time_words(row["lost_ns"]),
         time_words(row["waited_ns"]),
-        "" if pd.isna(row["longest_retry_after_ns"]) else time_words(row["longest_retry_after_ns"]),
+        "" if row["longest_retry_after_ns"] is None else time_words(row["longest_retry_after_ns"]),
     ]
 
 
 def _size(value: Any) -> str:
-    return "" if pd.isna(value) else round_size(float(value))
+    return "" if value is None else round_size(float(value))
 
 
 def _table(console: Console, heading: str, head: list[str], rows: list[list[str]]) -> None:
