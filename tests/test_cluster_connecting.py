@@ -204,10 +204,8 @@ def test_what_is_no_address_is_refused_before_anything_is_connected(
 
 
 @pytest.mark.parametrize("address", ["", "http://127.0.0.1:8786"])
-def test_the_command_takes_no_longer_for_it(haul: Haul, address: str) -> None:
-    began = time.monotonic()
+def test_the_command_refuses_it_as_well(haul: Haul, address: str) -> None:
     went = haul("cp", "one", "two", "--scheduler", address, code=2)
-    assert time.monotonic() - began < AT_ONCE_SECONDS
     assert any(hint.endswith(ADDRESS_HINT) for hint in went.hints), went.stderr
     assert "Traceback" not in went.stderr
 
@@ -222,9 +220,7 @@ def test_an_address_with_tls_and_no_certificate_is_said() -> None:
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"address": 3}', b'{"address": ""}', b"\xff\x00"])
 def test_what_is_no_scheduler_file_is_a_usage_error(haul: Haul, content: bytes) -> None:
     (haul.folder / "wrong.json").write_bytes(content)
-    began = time.monotonic()
     went = haul("cp", "one", "two", "--scheduler-file", "wrong.json", code=2)
-    assert time.monotonic() - began < AT_ONCE_SECONDS
     hint = "start one with: dask scheduler --scheduler-file wrong.json"
     assert f"wrong.json: it is not the file of a Dask scheduler (hint: {hint})" in went.stderr
     assert "AssertionError" not in went.stderr

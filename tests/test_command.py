@@ -64,7 +64,12 @@ sys.argv[1:] = ["--version"]
 assert haulage.__main__.main() == 0
 print(*sorted(n for n in sys.modules if n.startswith("haulage")))"""
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert loaded.splitlines()[-1].split() == ["haulage", "haulage.__main__", "haulage._engine"]
+    assert loaded.splitlines()[-1].split() == [
+        "haulage",
+        "haulage.__main__",
+        "haulage._engine",
+        "haulage.lazy",
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -78,9 +78,11 @@ def test_a_person_uploads_a_file_and_saves_the_corrected_one(
     opened.context.close()
 
 
-def test_who_does_not_know_the_address_learns_nothing(page: UploadPage) -> None:
+def test_who_does_not_know_the_address_learns_nothing(page: UploadPage, sentence: Sentence) -> None:
     token = urlsplit(page.url).path
-    assert get(page, "/")[0] == 403
+    status, text = get(page, "/")
+    assert status == 403
+    sentence(json.loads(text)["hint"])
     assert get(page, "/wrong/")[0] == 403
     assert get(page, token, host="evil.example")[0] == 421
     status, text = get(page, f"{token}corrected/nothing")

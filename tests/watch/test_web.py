@@ -15,6 +15,7 @@ from playwright.sync_api import Browser
 from browsing import Opened, check_source
 from haulage.watch.state import State
 from haulage.watch.web import READERS, Page
+from sentences import Sentence
 from watch.test_queues import until
 from watch.test_state import Told
 
@@ -287,7 +288,7 @@ def test_the_keyboard_reaches_what_scrolls(page: Page, opened: Callable[..., Ope
     assert [*dict.fromkeys(reached)][:5] == ["nodes", "jobs", "errors", "slow", "problems"]
 
 
-def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page) -> None:
+def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page, sentence: Sentence) -> None:
     page.draw(shown_of(busy(), 0), last=True)
     assert ask(page, f"/{page.token}/")[0] == 200
     assert ask(page, f"/{page.token}/", host=f"localhost:{page.port}")[0] == 200
@@ -302,6 +303,7 @@ def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page) ->
     ):
         status, _, body = ask(page, path)
         assert (status, json.loads(body)["code"]) == (403, "permission"), path
+        sentence(json.loads(body)["hint"])
     for host in (
         "evil.example",
         f"evil.example:{page.port}",
