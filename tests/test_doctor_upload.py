@@ -32,17 +32,19 @@ def page() -> Iterator[UploadPage]:
     served.stop()
 
 
-def post(page: UploadPage, name: str, content: bytes, **headers: str) -> tuple[int, str]:
-    body = (
-        f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
-        + content
-        + b"\r\n--XX--\r\n"
-    )
+FORM = {"Content-Type": "multipart/form-data; boundary=XX"}
+
+
+def form(name: str, content: bytes) -> bytes:
+    head = f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    return head.encode() + content + b"\r\n--XX--\r\n"
+
+
+def post(page: UploadPage, name: str, content: bytes) -> tuple[int, str]:
     there = urlsplit(page.url)
     line = http.client.HTTPConnection(str(there.netloc), timeout=60)
-    given = {"Content-Type": "multipart/form-data; boundary=XX", **headers}
     with closing(line):
-        line.request("POST", there.path, body, given)
+        line.request("POST", there.path, form(name, content), FORM)
         answer = line.getresponse()
         return answer.status, answer.read().decode()
 
@@ -154,16 +156,21 @@ def test_a_port_that_is_taken(sentence: Sentence) -> None:
     sentence(caught.value)
 
 
-def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [str(HAUL), "doctor", "--serve", "--json"],
-        env=clean_environment(tmp_path),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    url = json.loads(process.stdout.readline())["url"]
-    assert url.startswith("http://127.0.0.1:")
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+def test_the_command_serves_until_it_is_interrupted_even_while_it_compares(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        scheduler = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [str(HAUL), "doctor", "--serve", "--json", "--scheduler", scheduler, "--timeout", "100s"],
+            env=clean_environment(tmp_path),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        there = urlsplit(json.loads(process.stdout.readline())["url"])
+        with closing(http.client.HTTPConnection(str(there.netloc), timeout=60)) as line:
+            line.request("POST", there.path, form("requirements.txt", b"numpy\n"), FORM)
+            with closing(silent.accept()[0]):
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=20)
     assert process.returncode == 0

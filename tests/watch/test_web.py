@@ -296,6 +296,7 @@ def test_nothing_is_told_without_the_secret_or_under_another_name(page: Page, se
         "/",
         "/events",
         "//events",
+        f"http://127.0.0.1:{page.port}/events",
         "/x/",
         f"/{page.token[:-1]}/",
         f"/{page.token}x/events",

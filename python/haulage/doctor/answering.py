@@ -92,13 +92,7 @@ def _shown(error: Any) -> dict[str, Any]:
 def _answer(question: str) -> Callable[..., Any]:
     from importlib import import_module
 
-    for home in (
-        "network_questions",
-        "disk_questions",
-        "store_questions",
-        "upload_question",
-        "package_questions",
-    ):
+    for home in _HOMES:
         questions: dict[str, Callable[..., Any]] = import_module(f"haulage.doctor.{home}").QUESTIONS
         if question in questions:
             return questions[question]

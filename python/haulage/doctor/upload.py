@@ -6,17 +6,19 @@ to the disk, and forgotten when its answer was sent. Only the corrected file is 
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 
-import anyio
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -114,7 +116,7 @@ class UploadPage:
                 cause = "other files are being compared: try again in a moment"
                 return _refused(HTTPStatus.SERVICE_UNAVAILABLE, cause)
             try:
-                report = await run_in_threadpool(self._compared, name, text)
+                report = await _beside(partial(self._compared, name, text))
             finally:
                 self.turns.release()
         except HaulageError as error:
@@ -153,6 +155,20 @@ class UploadPage:
         return Report(name, findings, taken, stamp, answer.value["corrected"])
 
 
+async def _beside(call: Callable[[], Report]) -> Report:
+    """Return what a call returns; its thread keeps no process from ending, as those of a pool would."""
+    report: Future[Report] = Future()
+
+    def run() -> None:
+        try:
+            report.set_result(call())
+        except BaseException as error:
+            report.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(report)
+
+
 async def _uploaded(request: Request) -> tuple[str, str]:
     """Return the name of what was uploaded, fit to be shown, and its text."""
     length = request.headers.get("content-length", "")
@@ -162,17 +178,21 @@ async def _uploaded(request: Request) -> tuple[str, str]:
     body = b""
     # With room for what a form adds. Some of what is too much is read, so that a browser reads the answer.
     most, taken = LARGEST + 4096, 0
-    with anyio.move_on_after(BODY_S) as waited:
-        async for piece in request.stream():
-            taken += len(piece)
-            if taken <= most:
-                body += piece
-            if taken > DRAINED:
-                break
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for piece in request.stream():
+                taken += len(piece)
+                if taken <= most:
+                    body += piece
+                if taken > DRAINED:
+                    break
+    except TimeoutError:
+        if taken <= most:
+            raise UsageError(
+                "read", "the upload", f"it has not arrived within {BODY_S} s", "try again"
+            ) from None
     if taken > most:
         raise UsageError("read", "the upload", "it is larger than 1 MiB", hint)
-    if waited.cancelled_caught:
-        raise UsageError("read", "the upload", f"it has not arrived within {BODY_S} s", "try again")
     given, content = _part(request.headers.get("content-type", ""), body)
     if not given:
         raise UsageError("read", "the upload", "no file was chosen", hint)

@@ -30,7 +30,7 @@ class Access:
     address_hint: For those who ask under another name.
     token_hint: For those without the token, if they may show it as a bearer; they are answered with 401.
         Without one, pages are meant, which show what their address holds: those get 403 and ``address_hint``.
-    guarded: Paths that need the token, by how they begin.
+    guarded: Paths that need the token, by how they begin; default all.
     token_after: Paths that begin so have the token as their next part.
     cookie: What the page shows it as. It does not count for paths that have the token in them, as pages from
         elsewhere may ask for these, and the browser would send it along.
@@ -41,7 +41,7 @@ class Access:
     token: str | None
     address_hint: str
     token_hint: str | None = None
-    guarded: tuple[str, ...] = ("/",)
+    guarded: tuple[str, ...] = ("",)
     token_after: str | None = None
     cookie: str | None = None
     writes: bool = False
@@ -65,7 +65,7 @@ class Guard:
         # Before they ask for a path that holds the token, other origins' pages ask whether they may.
         asks_first = method == "OPTIONS" and access.cookie is not None and self._has_token(path)
         if method not in ("GET", "HEAD") and not asks_first and not (access.writes and method == "POST"):
-            allowed = {"Allow": "GET, HEAD, POST" if access.writes else "GET, HEAD, OPTIONS"}
+            allowed = {"Allow": "GET, HEAD, POST" if access.writes else "GET, HEAD"}
             return refusal(405, f"{method[:20]} is not supported", "ask with GET", allowed)
         if not path.startswith(access.guarded) or access.token is None or asks_first:
             return None

@@ -97,7 +97,8 @@ class Proxy:
             Route("/openapi.json", self._openapi),
             Route("/{file:path}", self._file),
         ]
-        # Answers to refusals are readable from other origins too; a preflight never shows a token.
+        # Answers to refusals are readable from other origins too. A preflight never shows a token, and is
+        # answered under any name; what follows it is not.
         middleware = [
             Middleware(
                 CORSMiddleware,

@@ -76,7 +76,7 @@ impl BlockWriter for LocalWriter {
 
     async fn keep(&self, kept: Kept) {
         let part = Arc::clone(&self.part);
-        // Only a runtime that shuts down does not run it; then a later run fetches this range again.
+        // If the attempt is given up before there is a thread for it, a later run fetches this range again.
         let kept = self.part.medium().run(move || {
             part.keep(&kept);
             Ok(())
