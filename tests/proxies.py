@@ -92,7 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.proxy.seen.append(asked)
         if self.proxy.says:
             self.close_connection = True
-            self.wfile.write(self.proxy.says)
+            # Said, or the client may send its next request where nobody reads it any more.
+            self.wfile.write(self.proxy.says.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
         elif not self.knows(asked.authorization):
             asked.refused = True
             self.refuse()

@@ -84,5 +84,5 @@ def evidence_of(observation: Observation, setting: Setting, directory: Path) -> 
         result.name: result
         for result, _ in run(open_run(place), ["evidence", "ledger", "host_load", "rate_over_time"])
     }
-    ledger.check(results["ledger"].frame)
+    ledger.check(results["ledger"].frame.to_dict("records"))
     return evidence.gather(results)[0].evidence
