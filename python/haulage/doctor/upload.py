@@ -32,7 +32,7 @@ from haulage.errors import HaulageError, StalledError, UsageError
 from haulage.web import HEADERS
 from haulage.web.failing import handlers
 from haulage.web.guarding import Access, Guard, local_hosts
-from haulage.web.serving import Serving, listening
+from haulage.web.serving import Serving, here
 
 #: A project's file is smaller than this.
 LARGEST = 1 << 20
@@ -74,9 +74,8 @@ class UploadPage:
         scheduler_file: str | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        held = listening("127.0.0.1", port, "name another with --port, or none")
-        token, port = secrets.token_urlsafe(16), int(held.getsockname()[1])
-        self.url = f"http://127.0.0.1:{port}/{token}/"
+        address = here(port)
+        self.url = f"http://127.0.0.1:{address.port}/{address.token}/"
         self._cluster, self._timeout_s = (scheduler, scheduler_file), timeout_s or NODES_S
         self.turns = threading.BoundedSemaphore(AT_ONCE)
         self._corrected: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -87,8 +86,8 @@ class UploadPage:
         ]
         app = Starlette(routes=routes, exception_handlers=handlers(None))
         hint = "use the address that haul doctor printed"
-        access = Access(local_hosts(port), token, hint, token_after="/", writes=True)
-        self._serving = Serving(Guard(app, access), held, LAST_S)
+        access = Access(local_hosts(address.port), address.token, hint, token_after="/", writes=True)
+        self._serving = Serving(Guard(app, access), address.held, LAST_S)
 
     def run(self) -> None:
         """Serve until :meth:`stop`; not at all if that was called before."""

@@ -9,23 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import secrets
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from haulage.watch.state import Message
-from haulage.web import HEADERS, page_files
+from haulage.web import HEADERS
 from haulage.web.failing import handlers, refusal
+from haulage.web.files import PageFiles
 from haulage.web.guarding import Access, Guard, local_hosts
-from haulage.web.serving import Serving, listening
+from haulage.web.serving import Serving, here
 
 #: Whoever opens more pages than this is told to close some.
 READERS = 32
@@ -46,17 +45,15 @@ class Page:
     """
 
     def __init__(self, port: int = 0) -> None:
-        held = listening("127.0.0.1", port, "name another with --port, or none")
-        self.token = secrets.token_urlsafe(16)
-        self.port = int(held.getsockname()[1])
+        address, self._feed = here(port), _Feed()
+        self.port, self.token = address.port, address.token
         self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
-        self._files, self._feed = page_files("haulage.watch"), _Feed()
-        routes = [Route("/{token}/events", self._events), Route("/{token}/{file:path}", self._file)]
+        file = PageFiles("haulage.watch").answer
+        routes = [Route("/{token}/events", self._events), Route("/{token}/{file:path}", file)]
         app = Starlette(routes=routes, exception_handlers=handlers(None))
         hint = "open the address that haul watch has printed"
-        self._serving = Serving(
-            Guard(app, Access(local_hosts(self.port), self.token, hint, token_after="/")), held, LAST_S
-        )
+        access = Access(local_hosts(self.port), self.token, hint, token_after="/")
+        self._serving = Serving(Guard(app, access), address.held, LAST_S)
         self._thread = threading.Thread(target=self._serving.run, name="haul-page", daemon=True)
         self._thread.start()
 
@@ -77,12 +74,6 @@ class Page:
         if len(self._feed.readers) >= READERS:
             return refusal(503, f"{READERS} pages are open already", "close some of them")
         return _Events(self._feed)
-
-    async def _file(self, request: Request) -> Response:
-        found = self._files.get(request.path_params["file"])
-        if found is None:
-            raise HTTPException(404)
-        return Response(found[0], headers={**HEADERS, "Content-Type": found[1]})
 
 
 class _Feed:

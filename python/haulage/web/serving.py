@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
@@ -28,6 +30,25 @@ def listening(host: str, port: int, hint: str) -> socket.socket:
         made.close()
         raise LocalIOError("listen", f"{host}:{port}", error.strerror or str(error), hint) from None
     return made
+
+
+@dataclass(frozen=True)
+class Here:
+    """What listens on this machine alone, for whoever knows a secret of 128 bits."""
+
+    held: socket.socket
+    port: int
+    token: str
+
+
+def here(port: int) -> Here:
+    """Listen there; port 0 takes any free one.
+
+    Raises:
+        LocalIOError: The port is taken.
+    """
+    held = listening("127.0.0.1", port, "name another with --port, or none")
+    return Here(held, int(held.getsockname()[1]), secrets.token_urlsafe(16))
 
 
 class Serving:

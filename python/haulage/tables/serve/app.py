@@ -28,8 +28,8 @@ from haulage.tables.serve.sending import compressed, in_thread
 from haulage.tables.serve.sorting import Sorting, is_sorted
 from haulage.tables.serve.streaming import Stream
 from haulage.tables.source import Source
-from haulage.web import HEADERS, page_files
 from haulage.web.failing import answer, handlers, told
+from haulage.web.files import PageFiles
 from haulage.web.guarding import Access, Guard
 from haulage.words.numbers import counted
 
@@ -84,7 +84,6 @@ class Proxy:
         self._tallies: OrderedDict[str, Tally] = OrderedDict()
         self._streams = 0
         self.threads = anyio.CapacityLimiter(40)
-        self._page = page_files("haulage.tables.serve")
 
     def app(self) -> Starlette:
         """Return the application."""
@@ -95,7 +94,7 @@ class Proxy:
             Route("/tables/{name}/all", self._all),
             Route("/requests/{key}", self._request),
             Route("/openapi.json", self._openapi),
-            Route("/{file:path}", self._file),
+            Route("/{file:path}", PageFiles("haulage.tables.serve").answer),
         ]
         # Answers to refusals are readable from other origins too. A preflight never shows a token, and is
         # answered under any name; what follows it is not.
@@ -192,12 +191,6 @@ class Proxy:
 
     async def _openapi(self, _: Request) -> Response:
         return JSONResponse(document(list(self._sources), with_token=self._access.token is not None))
-
-    async def _file(self, request: Request) -> Response:
-        found = self._page.get(request.path_params["file"])
-        if found is None:
-            raise NotFoundError("ask", request.url.path[:200], "nothing is here", _HINT)
-        return Response(found[0], headers={**HEADERS, "Content-Type": found[1]})
 
     def _source(self, request: Request) -> Source:
         name = request.path_params["name"]

@@ -6,13 +6,11 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -24,8 +22,8 @@ from haulage.view.cf.grids import Corners
 from haulage.view.reading.cost import Cost, counting
 from haulage.view.serve import catalogue, equality, exporting, views, zarr
 from haulage.view.serve.library import Library, replaced
-from haulage.web import HEADERS, page_files
 from haulage.web.failing import answer, handlers
+from haulage.web.files import PageFiles
 from haulage.web.guarding import Access, Guard, local_hosts
 
 #: Sent at a time of what is large.
@@ -33,11 +31,8 @@ _PIECE_BYTES = 1 << 20
 #: Grids of more corners than this are sent as edges, which only rectilinear ones have.
 _MESH_CORNERS = 1 << 21
 _EXPOSED = ("X-Haul-Requests", "X-Haul-Bytes", "X-Haul-Milliseconds", "X-Haul-Round-Trips", "ETag")
-_PAGE = "haulage.view"
 #: What is wrong with a file is not the fault of the store.
 _STATUS = {"protocol": 422, "integrity": 422}
-#: What lies in the folder of the page besides what every page is made of.
-_MORE = {"json": "application/json", "bin": "application/octet-stream", "svg": "image/svg+xml"}
 
 
 class Application:
@@ -51,7 +46,7 @@ class Application:
 
     def __init__(self, library: Library, port: int, token: str) -> None:
         self._library, self._token = library, token
-        self._page = _page()
+        self._page = PageFiles("haulage.view")
         answers: dict[str, Callable[[Request], Response]] = {
             "info": self._info,
             "catalogue": self._catalogue,
@@ -279,12 +274,8 @@ class Application:
         response.headers["ETag"] = tag
         return response
 
-    def _static(self, request: Request) -> Response:
-        name = request.path_params["file"]
-        if name not in self._page:
-            raise HTTPException(404)
-        body, kind = self._page[name]
-        response = Response(body, headers={**HEADERS, "Content-Type": kind})
+    async def _static(self, request: Request) -> Response:
+        response = await self._page.answer(request)
         if request.query_params.get("token") == self._token:
             # The page's own requests show it from here on; the address need not.
             response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/api/")
@@ -292,18 +283,6 @@ class Application:
 
 
 _PRIVATE = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
-
-
-def _page() -> dict[str, tuple[bytes, str]]:
-    folder = files(_PAGE).joinpath("page")
-    if not folder.joinpath("page.html").is_file():
-        return {}
-    found = page_files(_PAGE)
-    for file in folder.iterdir():
-        kind = _MORE.get(file.name.rpartition(".")[2])
-        if kind:
-            found[file.name] = (file.read_bytes(), kind)
-    return found
 
 
 def _say(response: Response, cost: Cost) -> None:

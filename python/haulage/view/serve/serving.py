@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 from haulage.view.index.sidecar_writer import Keeper
@@ -10,7 +9,7 @@ from haulage.view.reading.place import Place
 from haulage.view.rows.reading import ReadRows
 from haulage.view.serve.app import Application
 from haulage.view.serve.library import Library
-from haulage.web.serving import Serving, listening
+from haulage.web.serving import Serving, here
 
 #: How long the end waits for answers that are being sent.
 LAST_S = 1
@@ -40,11 +39,10 @@ class Server(Serving):
         rows: ReadRows | None = None,
         filter: str | None = None,
     ) -> None:
-        held = listening("127.0.0.1", port, "name another with --port, or none")
-        self.port = int(held.getsockname()[1])
-        self.token = secrets.token_urlsafe(16)
+        address = here(port)
+        self.port, self.token = address.port, address.token
         self._library = Library(place, cache, keeper, rows, filter)
-        super().__init__(Application(self._library, self.port, self.token).guard, held, LAST_S)
+        super().__init__(Application(self._library, self.port, self.token).guard, address.held, LAST_S)
 
     @property
     def url(self) -> str:
