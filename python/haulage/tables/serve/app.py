@@ -110,7 +110,8 @@ class Proxy:
             ),
             Middleware(Guard, access=self._access),
         ]
-        errors = {HaulageError: _failed, **handlers(_HINT)}
+        errors = handlers(_HINT)
+        errors[HaulageError] = _failed
         return Starlette(routes=routes, middleware=middleware, exception_handlers=errors)
 
     async def _list(self, _: Request) -> Response:
