@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from haulage.errors import UnsupportedError
+from haulage.errors import missing_package
 
 #: Nanoseconds since 1970, which become times in a column without the suffix.
 _TIMES = ("modified_ns", "source_modified_ns")
@@ -33,9 +33,8 @@ def table_of(kind: type, records: Iterable[Any]) -> Any:
 def _arrow() -> Any:
     try:
         import pyarrow
-    except ModuleNotFoundError:
-        cause = "the package pyarrow is missing"
-        raise UnsupportedError("make", "an Arrow table", cause, "pip install pyarrow") from None
+    except ModuleNotFoundError as error:
+        raise missing_package("make", "an Arrow table", error.name, "tables") from None
     return pyarrow
 
 

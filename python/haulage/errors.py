@@ -197,6 +197,12 @@ class ServiceError(TransientError):
     code = "service"
 
 
+def missing_package(operation: str, object: str, package: str | None, extra: str) -> UnsupportedError:
+    """Return what says that a package is missing that an extra of this one brings."""
+    hint = f"pip install 'haulage[{extra}]'"
+    return UnsupportedError(operation, object, f"the package {package} is missing", hint)
+
+
 #: The class of every code.
 BY_CODE: dict[str, type[HaulageError]] = {
     kind.code: kind

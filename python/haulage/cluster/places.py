@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from haulage.cluster.connecting import address_in, connect
 from haulage.cluster.scheduler import address_of
-from haulage.errors import ArgumentTypeError, UnsupportedError, UsageError
+from haulage.errors import ArgumentTypeError, UsageError, missing_package
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -78,8 +78,7 @@ def cluster(
     try:
         from distributed import Client as Connect
     except ModuleNotFoundError as error:
-        hint = "pip install 'haulage[cluster]'"
-        raise UnsupportedError("run", "nodes", f"the package {error.name} is missing", hint) from None
+        raise missing_package("run", "nodes", error.name, "cluster") from None
     if client is not None:
         if not isinstance(client, Connect):
             cause = f"the client is of type {type(client).__name__}, and one of Dask is expected"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haulage.doctor.finding import Finding, by_error
-from haulage.errors import UnsupportedError
+from haulage.errors import missing_package
 from haulage.words.numbers import counted
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ class ProjectExamination:
 
             source = read(self.file) if self.text is None else parse(self.file, self.text, alone=True)
         except ModuleNotFoundError as error:
-            hint = "pip install 'haulage[doctor]'"
-            cause = f"the package {error.name} is missing"
-            raise UnsupportedError("read", str(self.file), cause, hint) from None
+            raise missing_package("read", str(self.file), error.name, "doctor") from None
         yield from findings.of_source(source)
         answer = self.ask("inventory_here", self.timeout_s)
         if answer.error is not None:

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from haulage import _engine
-from haulage.errors import ConnectionLostError, HaulageError, IntegrityError, NotFoundError, ServiceError
+from haulage.errors import ConnectionLostError, HaulageError, IntegrityError, ServiceError, missing_package
 from haulage.lab.arms import Moved, Watch, Work
 from haulage.lab.arms.plain import Recorder
 from haulage.lab.plan import ROW_BYTES
@@ -225,7 +225,6 @@ def _rows_of_arrow(body: bytes) -> int:
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        hint = "pip install 'haulage[tables]'"
-        raise NotFoundError("read rows", "Arrow", "the package pyarrow is missing", hint) from error
+        raise missing_package("read rows", "Arrow", error.name, "tables") from None
     # Its errors are a kind of ValueError.
     return int(pa.ipc.open_stream(io.BytesIO(body)).read_all().num_rows)

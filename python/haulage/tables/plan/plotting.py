@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from haulage.errors import UsageError
+from haulage.errors import UsageError, missing_package
 from haulage.tables.plan.proposing import Plan
 from haulage.tables.plan.words import short
 from haulage.words.numbers import counted
@@ -16,16 +16,16 @@ def plot(plan: Plan, file: Path) -> None:
     """Write bars of the largest partitions of each choice that was measured on all rows.
 
     Raises:
-        UsageError: The name ends in something else than .html, .png or .svg, or Altair is not there.
+        UsageError: The name ends in something else than .html, .png or .svg.
+        UnsupportedError: Altair is not there.
     """
     if file.suffix not in _KINDS:
         hint = "name a file that ends in .html, .png or .svg"
         raise UsageError("plot", str(file), "the format to write is unknown", hint)
     try:
         import altair
-    except ModuleNotFoundError:
-        hint = "pip install 'haulage[lab]'"
-        raise UsageError("plot", str(file), "the package altair is missing", hint) from None
+    except ModuleNotFoundError as error:
+        raise missing_package("plot", str(file), error.name, "lab") from None
     charts = []
     for candidate in [one for one in plan.candidates if one.whole][:3]:
         bars = [

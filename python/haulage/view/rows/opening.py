@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haulage.errors import UnsupportedError
+from haulage.errors import missing_package
 from haulage.view.index.cache import NodesKept
 from haulage.view.index.opening import Opened
 from haulage.view.index.tables import Tables
@@ -26,8 +26,7 @@ def of_rows(pinned: Pinned, read: ReadRows, filter: str | None) -> Opened:
     try:
         found = pinned.asked(lambda url, options: read(url, options, filter, MOST_ROWS))
     except ModuleNotFoundError as error:
-        cause = f"the package {error.name} is missing"
-        raise UnsupportedError("open", pinned.name, cause, "pip install 'haulage[tables]'") from None
+        raise missing_package("open", pinned.name, error.name, "tables") from None
     cost.count(found.requests, found.bytes)
     made = gridded(pinned.name, found.values, found.rows)
     now = pinned.named(pinned.name, pinned.size, made.version)

@@ -15,8 +15,8 @@ from haulage.errors import (
     HaulageError,
     NotFoundError,
     ServiceError,
-    UnsupportedError,
     UsageError,
+    missing_package,
 )
 from haulage.transfer import StoreOptions
 
@@ -207,9 +207,7 @@ def _client(account: str, name: str, credential: Any, options: StoreOptions) -> 
     try:
         from azure.storage.queue import QueueClient
     except ModuleNotFoundError as error:
-        hint = "pip install 'haulage[queue]'"
-        cause = f"the package {error.name} is missing"
-        raise UnsupportedError("watch", f"{SCHEME}{name}", cause, hint) from None
+        raise missing_package("watch", f"{SCHEME}{name}", error.name, "queue") from None
     more: dict[str, Any] = {}
     proxy = options.get("proxy")
     if proxy is not None:
