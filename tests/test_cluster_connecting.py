@@ -221,7 +221,7 @@ def test_an_address_with_tls_and_no_certificate_is_said() -> None:
 def test_what_is_no_scheduler_file_is_a_usage_error(haul: Haul, content: bytes) -> None:
     (haul.folder / "wrong.json").write_bytes(content)
     went = haul("cp", "one", "two", "--scheduler-file", "wrong.json", code=2)
-    hint = "start one with: dask scheduler --scheduler-file wrong.json"
+    hint = "name the file written by dask scheduler --scheduler-file"
     assert f"wrong.json: it is not the file of a Dask scheduler (hint: {hint})" in went.stderr
     assert "AssertionError" not in went.stderr
     assert "Traceback" not in went.stderr

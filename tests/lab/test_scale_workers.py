@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 import workers
 from command import Haul
 from haulage import lab
+from haulage.cluster import connecting
 from haulage.errors import HaulageError, UsageError
 from haulage.lab.report.page import write
 from haulage.lab.runner import RunProgress
@@ -133,7 +134,6 @@ def test_the_command_on_a_cluster_of_dasks_own(tmp_path: Path) -> None:
         (Where("tcp://a:1", "file"), {}, "emulated:none"),
         (Where("tcp://127.0.0.1:1"), {"source": "disk"}, "emulated:none"),
         (Where("tcp://far:8786"), {}, "https://a.blob.core.windows.net/c?sig=s"),
-        (Where(file="none.json"), {}, "https://a.blob.core.windows.net/c?sig=s"),
     ],
 )
 def test_what_cannot_run_there(
@@ -151,28 +151,15 @@ def test_a_plan_without_nodes_needs_no_cluster(sentence: Sentence) -> None:
     sentence(caught.value)
 
 
-def test_a_cluster_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence
-) -> None:
+def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(where: Where) -> HaulageError:
         with pytest.raises(HaulageError) as caught:
             Workers(where, emulated=True)
         return caught.value
 
-    monkeypatch.setattr(on_workers, "_CONNECT_S", 0.5)
-    away = refused(Where("tcp://127.0.0.1:9"))
-    assert away.code == "connection"
-    sentence(away.hint)
-    none = refused(Where(file=str(tmp_path / "none.json")))
-    sentence(none.hint)
-    other = tmp_path / "other.json"
-    for text in ("", "{cut", "[]", "{}"):
-        other.write_text(text)
-        unknown = refused(Where(file=str(other)))
-        assert unknown.code == "integrity"
-        sentence(unknown.cause)
-        sentence(unknown.hint)
-    assert refused(Where(file=str(tmp_path))).cause == "Is a directory"
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.5)
+    assert refused(Where("tcp://127.0.0.1:9")).code == "connection"
+    assert refused(Where(file=str(tmp_path / "none.json"))).code == "not_found"
 
 
 def test_a_cluster_that_does_not_fit(

@@ -248,7 +248,7 @@ def test_a_server_that_is_no_scheduler_ends_nothing(
     said = haul("watch", folder.root, "--scheduler", address, "--once").text
     assert f"{address} has been unavailable for" in said
     assert "invalid response" in said
-    assert "running  job 0123456789abcdef" in said
+    assert "job 0123456789abcdef" in said
 
 
 def test_what_is_no_scheduler(tmp_path: Path, sentence: Sentence) -> None:

@@ -84,7 +84,8 @@ def address_in(file: str | PathLike[str]) -> str:
     try:
         while (address := _address(Path(shown).read_bytes())) is None:
             if time.monotonic() > end:
-                raise UsageError("connect", shown, "it is not the file of a Dask scheduler", hint)
+                other = "name the file written by dask scheduler --scheduler-file"
+                raise UsageError("connect", shown, "it is not the file of a Dask scheduler", other)
             time.sleep(PAUSE)
     except FileNotFoundError:
         raise NotFoundError("connect", shown, "there is no such file", hint) from None

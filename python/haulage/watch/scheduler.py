@@ -7,14 +7,13 @@ looks. The first look has it keep the last tasks that ended, as its own dashboar
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from haulage.errors import ConnectionLostError, HaulageError, NotFoundError, UnsupportedError, UsageError
+from haulage.cluster.connecting import address_in
+from haulage.errors import ConnectionLostError, UsageError, missing_package
 from haulage.watch.line import Batch, Line
 from haulage.words.numbers import counted, format_size
 
@@ -62,10 +61,7 @@ class Scheduler:
         try:
             import distributed  # noqa: F401
         except ModuleNotFoundError as error:
-            hint = "pip install 'haulage[cluster]'"
-            raise UnsupportedError(
-                "watch", "scheduler", f"the package {error.name} is missing", hint
-            ) from None
+            raise missing_package("watch", "scheduler", error.name, "cluster") from None
         if address is not None and not address.startswith(("tcp://", "tls://")):
             hint = "write tcp://HOST:PORT or tls://HOST:PORT"
             raise UsageError("watch", address, "not the address of a scheduler", hint)
@@ -87,7 +83,8 @@ class Scheduler:
         Raises:
             HaulageError: It does not answer, or there is no such file. Calling it again goes on.
         """
-        address = self._address or self._of_file()
+        # The file is read each time: another scheduler writes it anew.
+        address = self._address or address_in(self.name)
         try:
             told = self._runner.run(asyncio.wait_for(self._ask(address), ANSWER_S))
         except (OSError, TimeoutError, ValueError) as error:
@@ -95,17 +92,6 @@ class Scheduler:
             cause = str(error).partition("\n")[0] or f"no answer within {ANSWER_S} s"
             raise ConnectionLostError("watch", self.name, cause, hint) from None
         yield Batch(list(self._lines(told)), live=True)
-
-    def _of_file(self) -> str:
-        # Read each time: another scheduler writes it anew.
-        try:
-            return str(json.loads(Path(self.name).read_bytes())["address"])
-        except FileNotFoundError:
-            hint = f"start one with: dask scheduler --scheduler-file {self.name}"
-            raise NotFoundError("watch", self.name, "there is no such file", hint) from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            hint = "name the file written by dask scheduler --scheduler-file"
-            raise _unreadable(self.name, error, hint) from None
 
     async def _ask(self, address: str) -> dict[str, Any]:
         from distributed import rpc
@@ -262,10 +248,6 @@ def _farewell(events: Any, address: str) -> dict[str, Any]:
             why = str(told.get("stimulus_id") or "").rpartition("-")[0] or "no reason given"
             return {"expected": False, "why": f"the worker is lost ({why}), with {tasks} of its tasks"}
     return {"expected": False, "why": "the worker is lost"}
-
-
-def _unreadable(name: str, error: Exception, hint: str) -> HaulageError:
-    return UsageError("watch", name, f"not the file of a scheduler: {error}", hint)
 
 
 def silence() -> None:

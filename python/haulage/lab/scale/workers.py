@@ -6,25 +6,18 @@ over a connection of its own. Each worker must have a thread to spare, and must 
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from haulage import __version__
-from haulage.errors import (
-    ConnectionLostError,
-    IntegrityError,
-    LocalIOError,
-    NotFoundError,
-    UnsupportedError,
-    UsageError,
-)
+from haulage.cluster.connecting import address_in
+from haulage.cluster.places import cluster
+from haulage.errors import UnsupportedError, UsageError
 from haulage.lab.plan import Plan
 from haulage.lab.scale.fleet import Handle
 from haulage.lab.scale.node import serve
@@ -33,8 +26,6 @@ from haulage.lab.target import Target
 if TYPE_CHECKING:
     from distributed import Client
 
-#: A scheduler that does not answer for so long is not there.
-_CONNECT_S = 10
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -70,17 +61,13 @@ class Where:
         if plan.source != "memory":
             cause = "the files of this machine are not on the workers"
             raise UsageError("run", plan.name, cause, 'write source = "memory"')
-        if target.url is not None and "?" in target.url and not _is_here(self._known()):
+        if (
+            target.url is not None
+            and "?" in target.url
+            and not _is_here(self.address or address_in(self.file or ""))
+        ):
             hint = "leave the SAS out of the URL, and set the credentials in the environment of each worker"
             raise UsageError("run", target.text, "a SAS is not sent to other machines in the clear", hint)
-
-    def _known(self) -> str | None:
-        """Return the address, as far as it is known before anybody is asked."""
-        if self.file is None:
-            return self.address
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            return str(json.loads(Path(self.file).read_bytes())["address"])
-        return None
 
 
 #: As processes of this machine.
@@ -94,12 +81,15 @@ class Workers:
         UnsupportedError: Dask is not installed, or a worker has another version of this package.
         NotFoundError: There is no such file of a scheduler.
         LocalIOError: The file of a scheduler cannot be read.
-        IntegrityError: It is not one that a scheduler has written.
+        UsageError: It is not one that a scheduler has written, or nodes elsewhere cannot reach the target.
         ConnectionLostError: The scheduler does not answer.
     """
 
     def __init__(self, where: Where, *, emulated: bool) -> None:
-        self._client = _connect(where)
+        # The command says in words of its own what is wrong.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        self._open = ExitStack()
+        self._client = self._open.enter_context(cluster(scheduler=where.address, scheduler_file=where.file))
         self._given: dict[int, str] = {}
         try:
             address = str(self._client.scheduler.address)
@@ -152,39 +142,7 @@ class Workers:
     def close(self) -> None:
         """Let go of the cluster."""
         with suppress(Exception):
-            self._client.close(timeout=5)
-
-
-def _connect(where: Where) -> Client:
-    try:
-        from distributed import Client
-    except ModuleNotFoundError as error:
-        hint = "pip install 'haulage[cluster]'"
-        raise UnsupportedError("run", "nodes", f"the package {error.name} is missing", hint) from None
-    # The command says in words of its own what is wrong.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    address = _of_file(where.file) if where.file is not None else where.address
-    shown = str(where.address or where.file)
-    try:
-        return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        hint = "is the scheduler running? dask scheduler starts one"
-        cause = str(error).partition("\n")[0] or type(error).__name__
-        raise ConnectionLostError("connect", shown, cause, hint) from None
-
-
-def _of_file(file: str) -> str:
-    """Return the address in the file of a scheduler."""
-    try:
-        return str(json.loads(Path(file).read_bytes())["address"])
-    except FileNotFoundError:
-        hint = f"start one with: dask scheduler --scheduler-file {file}"
-        raise NotFoundError("connect", file, "there is no such file", hint) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "name the file written by dask scheduler --scheduler-file"
-        if isinstance(error, OSError):
-            raise LocalIOError("connect", file, error.strerror or str(error), hint) from None
-        raise IntegrityError("connect", file, "not the file of a scheduler", hint) from None
+            self._open.close()
 
 
 def version() -> str:
