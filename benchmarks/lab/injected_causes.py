@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from haulage.causes.verdict import Verdict
 from haulage.errors import UnsupportedError
 from haulage.lab.experiments.trial import Setting, Site
 from haulage.lab.target import start_emulator
@@ -85,6 +86,10 @@ class Case:
     def is_right(self, named: str) -> bool:
         """Whether a name is what was injected."""
         return named == self.cause or named in self.also
+
+    def is_listed(self, found: Verdict) -> bool:
+        """Whether what was injected is among the causes that nothing excludes."""
+        return any(self.is_right(name) for name in found.rivals)
 
 
 def case(name: str, seed: int) -> Case:

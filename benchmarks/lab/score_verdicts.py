@@ -53,6 +53,7 @@ class Scored:
         record: What the record said, as the rules saw it.
         rate_bits_per_second: Of the transfer.
         seconds: For all of it.
+        listed: Whether what was injected is among the causes that nothing excludes.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Scored:
     evidence: list[str]
     rate_bits_per_second: float
     seconds: float
+    listed: bool = False
 
 
 def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Scored:
@@ -90,6 +92,7 @@ def judge(one: Case, folder: Path, quick_folder: Path, shim: Path | None) -> Sco
         named.evidence,
         evidence.rate_bits_per_second,
         time.monotonic() - began,
+        one.is_listed(named),
     )
 
 
@@ -156,6 +159,7 @@ def judge_again(rows: Path) -> list[Scored]:
             "seen": decide(evidence).cause,
             "named": found.cause,
             "status": found.status,
+            "listed": case(row["name"], row["seed"]).is_listed(found),
             "evidence": found.evidence,
         }
         scored.append(Scored(**{**row, **now}))
@@ -191,10 +195,12 @@ def table(scored: Sequence[Scored]) -> str:
     silent = sum(one.named == "undetermined" for one in scored)
     named_wrongly = sum(not one.right and one.named != "undetermined" for one in scored)
     confirmed = sum(one.status == "confirmed" for one in scored)
+    listed = sum(one.listed and one.named == "undetermined" for one in scored)
     lines += [
         "",
         f"{len({one.name for one in scored})} cases, {len(scored)} transfers: {right_share(scored):.0%} named"
-        f" rightly, {named_wrongly} wrongly, {silent} undetermined. {confirmed} were confirmed,"
+        f" rightly, {named_wrongly} wrongly, {silent} undetermined, {listed} of these with the cause listed."
+        f" {confirmed} were confirmed,"
         f" {len(wrongly_confirmed(scored))} of these wrongly.",
     ]
     return "\n".join(lines) + "\n"

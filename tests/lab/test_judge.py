@@ -33,7 +33,9 @@ def test_transfers_with_injected_causes_are_judged_as_before() -> None:
         gave["commit"] = gave["commit"] and Effect(**gave["commit"])
         seen, found = decide(evidence), decide(evidence, Effects(**gave))
         assert seen.status != "confirmed"
-        if (seen.cause, found.cause, found.status) != (row["seen"], row["named"], row["status"]):
+        # Busy processors were named on a path of which the record does not tell whether it was full.
+        was = "undetermined" if row["seen"] == "cpu" else row["seen"]
+        if (seen.cause, found.cause, found.status) != (was, row["named"], row["status"]):
             changed.add((row["name"], row["seed"]))
     assert changed == BY_EARLIER_RULE
 

@@ -58,7 +58,9 @@ SEEN = {
     "latency": evidence({"server wait": 0.8, "send": 0.2}, took_ns=6e6),
     "total-rate": evidence(MOVING, slope=-1.0, spread=2.0, judged=40),
     "connection-rate": evidence(MOVING, slope=0.05, spread=2.0, judged=40),
-    "cpu": evidence(MOVING, cpu_idle_share=0.01, cpu_share_of_one_core=0.9),
+    "cpu": evidence(
+        MOVING, slope=-1.0, spread=2.0, judged=40, cpu_idle_share=0.01, cpu_share_of_one_core=0.9
+    ),
 }
 
 
@@ -124,7 +126,7 @@ def test_empty_slots_are_no_cause_but_are_said() -> None:
     ],
 )
 def test_connections_and_blocks_tell_four_causes_apart(connections: float, blocks: float, cause: str) -> None:
-    found = decide(evidence(MOVING), gains(connections=connections, blocks=blocks))
+    found = decide(evidence(MOVING, took_ns=6e6), gains(connections=connections, blocks=blocks))
     assert found.cause == cause
     assert found.status == ("undetermined" if cause == "undetermined" else "confirmed")
 
@@ -138,7 +140,7 @@ def test_experiments_without_the_cap_say_nothing_of_it() -> None:
 
 def test_two_causes_get_their_shares_and_not_one_name() -> None:
     # 57 % of a request is bound by its connection, 43 % is latency: four times the block gives 1.476 times.
-    found = decide(evidence(MOVING), gains(connections=2.0, blocks=1.476))
+    found = decide(evidence(MOVING, took_ns=11e6), gains(connections=2.0, blocks=1.476))
     assert (found.cause, found.status) == ("mixed", "confirmed")
     assert found.shares["connection-rate"][0] == pytest.approx(0.57, abs=0.005)
     assert found.shares["latency"][0] == pytest.approx(0.43, abs=0.005)
@@ -223,10 +225,48 @@ def test_fewer_than_five_replicates_confirm_nothing() -> None:
     assert (found.cause, found.status) == ("connection-rate", "seen")
 
 
-def test_a_path_that_is_another_one_by_now_confirms_nothing() -> None:
-    effects = gains()
-    slower = Effects(of=effects.of, base_bits_per_second=3e7, cpu_idle_share=0.8, cores_used=0.1, n=5)
-    assert decide(evidence(MOVING), slower).status == "undetermined"
+FULL = {"slope": -1.0, "spread": 2.0, "judged": 40}
+
+
+@pytest.mark.parametrize(
+    ("values", "effects"),
+    [
+        ({}, replace(gains(), base_bits_per_second=3e7)),
+        ({}, replace(gains(connections=2.0), base_bits_per_second=2.1e8)),
+        # The path was full, and is said to be a third of what twice the connections move by now.
+        ({"ceiling_share": 1.0}, gains(connections=2.0)),
+        ({"ceiling_share": 0.97}, gains(memory=1.4)),
+        ({"ceiling_share": 0.9}, gains(blocks=3.9)),
+        (FULL, gains(connections=2.0)),
+        (FULL, gains(connections=2.0, blocks=3.9)),
+    ],
+)
+def test_a_path_that_is_another_one_by_now_confirms_nothing(values: dict[str, Any], effects: Effects) -> None:
+    found = decide(evidence(MOVING, **values), effects)
+    assert (found.cause, found.status) == ("undetermined", "undetermined")
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "cause", "status"),
+    [(6, "latency", "confirmed"), (10, "undetermined", "undetermined"), (40, "service", "confirmed")],
+)
+def test_a_service_that_is_slow_and_parallel_is_no_long_path(took_ms: int, cause: str, status: str) -> None:
+    """An empty request takes 5 ms: what waits for much longer waits for the service."""
+    found = decide(evidence(MOVING, took_ns=took_ms * 1e6), gains(connections=2.0, blocks=3.9))
+    assert (found.cause, found.status) == (cause, status)
+    if cause == "undetermined":
+        assert set(found.rivals) >= {"latency", "service"}
+
+
+def test_what_nothing_excludes_is_listed() -> None:
+    """Busy processors alone are no evidence that the path would have been quicker."""
+    busy = evidence(MOVING, cpu_idle_share=0.01, cpu_share_of_one_core=0.9)
+    found = decide(busy)
+    assert (found.cause, found.rivals) == ("undetermined", ("cpu", "connection-rate", "total-rate"))
+    assert found.evidence[-1].count(" or ") == 1
+    tried = decide(busy, gains(idle=0.02, cores=1.2, memory=1.1, processors=0.9))
+    assert {"cpu", "disk", "total-rate"} <= set(tried.rivals)
+    assert not {"connection-rate", "latency", "server"} & set(tried.rivals)
 
 
 def test_a_rate_that_is_not_near_the_ceiling_is_not_the_total_rate() -> None:
@@ -276,7 +316,8 @@ def test_the_first_answers_of_connections_are_no_phase() -> None:
 def test_slow_commits_are_told_from_a_long_path() -> None:
     small = evidence({"commit": 0.9, "send": 0.1}, took_ns=205e6, answer_ns=5e6, commits_share=1.0)
     assert decide(small, gains(connections=2.0, commit=41.0)).cause == "commit"
-    assert decide(small, gains(connections=2.0, blocks=3.9, commit=1.01)).cause == "latency"
+    quick = replace(small, took_ns=6e6)
+    assert decide(quick, gains(connections=2.0, blocks=3.9, commit=1.01)).cause == "latency"
     # Larger files wait as long for their commit: that alone does not make it the path.
     unsure = replace(gains(connections=2.0, blocks=3.9), commit=Effect(8.0, 0.9, 60.0, 5))
     assert decide(small, unsure).status != "confirmed"

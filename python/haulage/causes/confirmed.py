@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from haulage.causes.effects import CHANGES, Effect, Effects, waiting_share
 from haulage.causes.evidence import Evidence
-from haulage.causes.split import REFUSED
+from haulage.causes.split import REFUSED, SLOW_SERVICE, bound_of_bytes
 from haulage.causes.verdict import Verdict
 
 #: A small write that takes this many empty answers is slow by itself.
@@ -29,14 +29,19 @@ DOUBLES = 1.6
 WHOLE, NO_PART = 0.8, 0.2
 #: Shares are named where they are known so well.
 SHARE_WIDTH = 0.4
-#: A path that is now so much quicker or slower is another one than the record tells of.
-SAME_PATH = 2.0
+#: A path that is now so much slower or quicker is another one than the record tells of; quicker it may seem,
+#: as short transfers are full of beginnings and ends, which the base of the experiments has not.
+SLOWER, QUICKER = 1 / 1.3, 2.0
+#: What is moved in experiments may be so many times the ceiling that was measured before them.
+ABOVE_CEILING = 1.15
+#: A request waits for the path as long as an empty one is answered, within this factor.
+AS_EMPTY = 1.5
 NOT_THE_LINK = "It is not limited by the link."
 #: Of the ceiling: a transfer bound by the total rate reaches it.
 NEAR_CEILING = (0.85, 1.1)
 
 
-def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen: str) -> Verdict:
+def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen: Verdict) -> Verdict:
     """Let the experiments speak.
 
     Args:
@@ -47,8 +52,9 @@ def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen
     """
     found = (
         _refusals(evidence, effects, parts)
-        or _paced(seen)
+        or _paced(seen.cause)
         or _another_path(evidence, effects)
+        or _above_ceiling(evidence, effects)
         or _checksum(effects)
         or _disk(effects)
         or _commit(evidence, effects, parts)
@@ -68,16 +74,35 @@ def judge(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen
     ]
     would = "What would decide: the same experiments on a quieter machine, or more of them"
     would += f"; open is the effect of: {', '.join(open_ones)}." if open_ones else "."
+    rivals = not_excluded(evidence, effects)
     most = _holds_most(effects)
     if most is not None:
-        return Verdict(
-            most, "seen", [NOT_THE_LINK], "its own change helps by far the most, but others help too", would
-        )
-    if seen in _NEEDS and _NEEDS[seen] in helped:
-        return Verdict(seen, "seen", [], "its own change helps, but so may that of another cause", would)
-    return Verdict(
-        "undetermined", "undetermined", _room(effects), "no cause whose change alone has an effect", would
-    )
+        because = "its own change helps by far the most, but others help too"
+        return Verdict(most, "seen", [NOT_THE_LINK], because, would, rivals=rivals)
+    # Of the causes that a record allows, only busy processors need no more than their own experiment.
+    cause = "cpu" if "cpu" in seen.rivals else seen.cause
+    if _NEEDS.get(cause) in helped:
+        because = "its own change helps, but so may that of another cause"
+        return Verdict(cause, "seen", [], because, would, rivals=rivals)
+    because = "no cause whose change alone has an effect"
+    return Verdict("undetermined", "undetermined", _room(effects), because, would, rivals=rivals)
+
+
+def not_excluded(evidence: Evidence, effects: Effects) -> tuple[str, ...]:
+    """Return the causes that no experiment excludes."""
+    helps = any(one.is_there for one in effects.of.values())
+    excluded = {
+        "total-rate": helps,
+        "connection-rate": effects.excludes("connections"),
+        "latency": effects.excludes("connections") or effects.excludes("blocks"),
+        "service": effects.excludes("connections") or effects.excludes("blocks"),
+        "server": effects.excludes("blocks") or effects.helps("connections"),
+        "disk": effects.excludes("memory"),
+        "checksum": effects.excludes("checksum") or evidence.checksum == "none",
+        "cpu": _leaves_room(effects),
+        "commit": not _commits_may_be_slow(evidence, effects),
+    }
+    return tuple(cause for cause, is_excluded in excluded.items() if not is_excluded)
 
 
 def _holds_most(effects: Effects) -> str | None:
@@ -120,16 +145,26 @@ def _another_path(evidence: Evidence, effects: Effects) -> Verdict | None:
     base = effects.base_bits_per_second
     if base is None or evidence.phases:
         return None
-    # Short transfers are full of beginnings and ends, which the base has not.
-    if 1 / SAME_PATH <= base / max(evidence.rate_bits_per_second, 1.0) <= 2 * SAME_PATH:
+    if SLOWER <= base / max(evidence.rate_bits_per_second, 1.0) <= QUICKER:
         return None
-    return Verdict(
-        "undetermined",
-        "undetermined",
-        [],
-        f"done again it ran at another rate, by more than a factor of {SAME_PATH:g}",
-        "What would decide: to run it again while the path is as it was.",
-    )
+    return _changed_since("done again with nothing changed it ran at another rate")
+
+
+def _above_ceiling(evidence: Evidence, effects: Effects) -> Verdict | None:
+    """Whether what helps moves more than the path was measured to carry when the record was made."""
+    base = effects.base_bits_per_second
+    if base is None or not evidence.ceiling_share:
+        return None
+    ceiling = evidence.rate_bits_per_second / evidence.ceiling_share
+    most = base * max((one.low for one in effects.of.values() if one.is_there), default=1.0)
+    if most <= ABOVE_CEILING * ceiling:
+        return None
+    return _changed_since("the experiments moved more than the path was measured to carry before")
+
+
+def _changed_since(because: str) -> Verdict:
+    advice = "What would decide: to run it again while the path is as it was."
+    return Verdict("undetermined", "undetermined", [], because, advice)
 
 
 def _alone(effects: Effects, change: str, rivals: Iterable[str]) -> bool:
@@ -223,18 +258,36 @@ def _waiting(evidence: Evidence, effects: Effects) -> Verdict | None:
         return None
     share = waiting_share(blocks, effects.block_factor)
     if more.low > DOUBLES:
-        return _shared("latency", "connection-rate", share, "twice the connections nearly double the rate")
+        if bound_of_bytes(evidence) == "total-rate":
+            return _changed_since("requests slowed each other then, and do not now")
+        because = "twice the connections nearly double the rate"
+        return _shared(_waited_for(evidence, effects, share[0]), "connection-rate", share, because)
     if more.is_not_there and blocks.is_there:
         return _shared("server", "total-rate", share, "larger blocks help, twice the connections do not")
     return None
 
 
-def _shared(waits: str, moves: str, share: tuple[float, float, float], because: str) -> Verdict | None:
+def _waited_for(evidence: Evidence, effects: Effects, share: float) -> str | None:
+    """Name what requests wait for, if it is as long as the path takes, or much longer."""
+    answer = effects.answer_ns or (evidence.answer_ns if evidence.is_of_empty_request else None)
+    if not answer or not evidence.took_ns:
+        return None
+    answers = share * evidence.took_ns / answer
+    if answers <= AS_EMPTY:
+        return "latency"
+    return "service" if answers >= SLOW_SERVICE else None
+
+
+def _shared(waits: str | None, moves: str, share: tuple[float, float, float], because: str) -> Verdict | None:
+    """Name one of two causes, or both with their shares; ``waits`` is ``None`` where that is not known."""
     middle, low, high = share
-    if low >= WHOLE - 0.1 and middle >= WHOLE:
-        return Verdict(waits, "confirmed", [], f"{because}; a request waits for {middle:.0%} of its time")
     if high <= NO_PART and moves != "total-rate":
         return Verdict(moves, "confirmed", [], f"{because}; larger blocks do not help")
+    if waits is None:
+        unclear = "requests wait for longer than the path takes, and for less than a slow service would"
+        return Verdict("undetermined", "undetermined", [], unclear, rivals=("latency", "service", moves))
+    if low >= WHOLE - 0.1 and middle >= WHOLE:
+        return Verdict(waits, "confirmed", [], f"{because}; a request waits for {middle:.0%} of its time")
     if high - low > SHARE_WIDTH or low <= 0.05 or high >= 0.95:
         return None
     said = [
@@ -247,6 +300,7 @@ def _shared(waits: str, moves: str, share: tuple[float, float, float], because: 
 
 _CALLED = {
     "latency": "latency",
+    "service": "the service's time",
     "connection-rate": "the bound on a connection",
     "server": "the server's turn",
     "total-rate": "the total rate",

@@ -97,6 +97,10 @@ class Effects:
         """Whether a change was made and helped."""
         return change in self.of and self.of[change].is_there
 
+    def excludes(self, change: str) -> bool:
+        """Whether a change was made and does not help."""
+        return change in self.of and self.of[change].is_not_there
+
     def helps_not(self, *changes: str) -> bool:
         """Whether none of these helps: those that were not made could not be."""
         return all(self.of[change].is_not_there for change in changes if change in self.of)

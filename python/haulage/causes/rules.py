@@ -15,7 +15,7 @@ from dataclasses import replace
 from haulage.causes.confirmed import judge
 from haulage.causes.effects import Effects, gave
 from haulage.causes.evidence import Evidence
-from haulage.causes.sentences import sentences
+from haulage.causes.sentences import rivals_words, sentences
 from haulage.causes.split import (
     MUCH,
     OWN_SLOPE,
@@ -26,7 +26,7 @@ from haulage.causes.split import (
     split,
 )
 from haulage.causes.verdict import SECOND, Status, Verdict
-from haulage.causes.vocabulary import ADVICE
+from haulage.causes.vocabulary import ADVICE, CAUSES
 from haulage.words.numbers import format_rate
 
 #: A share of the time in flight that makes a cause the one to name, where there is no second: nothing else
@@ -89,12 +89,14 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
         found = replace(found, evidence=sentences(evidence, parts), advice=advice)
     if effects is not None and effects.n:
         found = _tried(evidence, effects, parts, found)
+    if evidence.kind == "trial":
+        found = replace(found, evidence=[*found.evidence, *rivals_words(found)])
     return _in_phases(evidence, effects, found)
 
 
 def _tried(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen: Verdict) -> Verdict:
     """Let the experiments speak."""
-    found = judge(evidence, effects, parts, seen.cause)
+    found = judge(evidence, effects, parts, seen)
     said, would_decide = [*seen.evidence, *gave(effects), *found.evidence], found.advice
     status = found.status
     if status == "confirmed" and effects.n < LEAST_REPLICATES:
@@ -104,7 +106,19 @@ def _tried(evidence: Evidence, effects: Effects, parts: Mapping[str, float], see
     advice = ADVICE.get(found.cause, would_decide)
     if status != "confirmed" and found.cause in ADVICE:
         advice = f"{advice} {would_decide}"
-    return replace(found, status=status, evidence=said, advice=advice, subject=seen.subject, parts=seen.parts)
+    rivals = found.rivals
+    if found.cause == "undetermined" and not rivals:
+        # Experiments on another path exclude nothing of what the record allows.
+        rivals = (*((seen.cause,) if seen.cause in CAUSES else ()), *seen.rivals)
+    return replace(
+        found,
+        status=status,
+        evidence=said,
+        advice=advice,
+        subject=seen.subject,
+        parts=seen.parts,
+        rivals=rivals,
+    )
 
 
 def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> Verdict:
@@ -211,6 +225,10 @@ def _named(cause: str, threshold: str = "") -> Verdict:
     return Verdict(cause, status, threshold=threshold)
 
 
+def _undetermined(threshold: str, *rivals: str) -> Verdict:
+    return Verdict("undetermined", "undetermined", threshold=threshold, rivals=rivals)
+
+
 def _around(evidence: Evidence) -> Verdict | None:
     """Name what is not about requests in flight: that there were none, too few, or that they came late."""
     if evidence.kind == "trial":
@@ -237,30 +255,40 @@ def _of_trial(evidence: Evidence, parts: Mapping[str, float]) -> Verdict:
         if parts[cause] >= MAIN:
             return _named(cause, main)
     if _is_short_of_processors(evidence) and bound != "connection-rate":
-        return _named(
-            "cpu", f"processors busy at least {CPU_BUSY:.0%}, {CPU_OWN:.0%} of a core by this process"
-        )
+        busy = f"processors busy at least {CPU_BUSY:.0%}, {CPU_OWN:.0%} of a core by this process"
+        if bound == "total-rate" and not _is_near_ceiling(evidence):
+            return _named("cpu", busy)
+        # The path may have been as slow: that processors are busy says nothing of it.
+        bounds = ("total-rate",) if bound == "total-rate" else ("connection-rate", "total-rate")
+        return _undetermined(busy, "cpu", *bounds)
     for cause in ("checksum", "disk", "commit"):
         if parts[cause] >= MAIN:
             return _named(cause, main)
     if parts["latency"] >= ANSWER_SHARE and not evidence.is_of_empty_request and evidence.direction == "up":
-        return _named("undetermined", "whole files alone do not tell a long path from slow commits")
+        alone = "whole files alone do not tell a long path from slow commits"
+        return _undetermined(alone, "latency", "commit")
     if parts["latency"] >= ANSWER_SHARE:
         return _named(
             "latency", f"at least {ANSWER_SHARE:.0%} of the time in flight is the path's quickest answer"
         )
     if parts[bound] < MAIN:
-        return _named("undetermined", f"no category holds {MAIN:.0%} of the time in flight")
-    # Near the ceiling only: above it the ceiling is what is wrong.
-    if evidence.ceiling_share is not None and 0.9 <= evidence.ceiling_share <= 1.1:
+        largest = [name for name, share in parts.items() if share >= SECOND and name != bound]
+        if parts[bound] >= SECOND:
+            largest += ["connection-rate", "total-rate"]
+        return _undetermined(f"no category holds {MAIN:.0%} of the time in flight", *largest)
+    if _is_near_ceiling(evidence):
         return _named("total-rate", "at least 90 % of the measured ceiling")
     if bound == "total-rate":
         return _named(bound, f"requests slow as others join: slope at most {SHARED_SLOPE}")
     if bound == "connection-rate":
         return _named(bound, f"requests do not slow as others join: slope at least {OWN_SLOPE}")
-    return _named(
-        "undetermined", "bytes were moving, but the number in flight varied too little to say which bound"
-    )
+    varied = "bytes were moving, but the number in flight varied too little to say which bound"
+    return _undetermined(varied, "connection-rate", "total-rate")
+
+
+def _is_near_ceiling(evidence: Evidence) -> bool:
+    """Whether it was as quick as the path can be. Above that, the measurement of the ceiling is wrong."""
+    return evidence.ceiling_share is not None and 0.9 <= evidence.ceiling_share <= 1.1
 
 
 def _is_short_of_processors(evidence: Evidence) -> bool:

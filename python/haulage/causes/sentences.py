@@ -46,6 +46,15 @@ def sentences(evidence: Evidence, parts: Mapping[str, float]) -> list[str]:
     return said
 
 
+def rivals_words(verdict: Verdict) -> list[str]:
+    """Return a sentence that lists what else may have been; none where the cause is known."""
+    others = [cause_words(cause) for cause in verdict.rivals if cause != verdict.cause]
+    if not others:
+        return []
+    either = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    return [f"It may {'be' if verdict.cause == 'undetermined' else 'also be'} {either}."]
+
+
 def found_words(verdict: Verdict) -> str:
     """Return the cause of a verdict and how sure that is."""
     if verdict.cause not in CAUSES:

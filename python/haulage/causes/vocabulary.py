@@ -11,7 +11,7 @@ CAUSES = {
     "commit": "slow commits",
     "disk": "the disk",
     "cpu": "the processors of this machine",
-    "server": "a server that takes one request at a time",
+    "server": "a limit of the service on requests per second",
     "connect": "making connections",
     "pacing": "the cap that was set",
     "checksum": "computing checksums",
@@ -61,6 +61,8 @@ ADVICE = {
     "disk": "Read from or write to a faster disk, or several; more connections do not help.",
     "cpu": "Use more or faster cores, or stop what else runs here.",
     "server": "Use larger blocks, so that there are fewer requests; more of them at once only queue.",
+    "service": "Larger blocks or more requests in flight: the service takes long for each request, however"
+    " little that carries.",
     "connect": "Keep connections open: fewer jobs with more files each.",
     "pacing": "Raise or leave out --cap.",
     "checksum": "Use the default checksum, CRC64: an MD5 takes eighty times as long, on one core for each"

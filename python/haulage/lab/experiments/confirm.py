@@ -5,8 +5,8 @@ experiment           what changes                           what it tells apart
 ===================  =====================================  ==============================================
 connections          twice the requests in flight           a bound on each connection, or round trips,
                                                             from a bound on all
-blocks               four times the block size, or twice    round trips, or a server that takes one request
-                                                            at a time, from a bound on bytes
+blocks               four times the block size, or twice    waiting for each request, or a limit on
+                                                            requests per second, from a bound on bytes
 memory               memory instead of the disk             the disk
 checksum             none instead of an MD5                 computing checksums
 processors           half of them                           the processors
