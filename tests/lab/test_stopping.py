@@ -27,11 +27,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> lab.runs.Run:
 def test_what_stops_a_run_leaves_one_that_goes_on(tmp_path: Path) -> None:
     def stop(progress: RunProgress) -> None:
         if progress.cells_done == 3:
+            # As a mover does that is still ending.
+            (tmp_path / "run" / "attempts" / ".haul-0003.parquet.partial").write_bytes(b"a part")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_only(tiny(), directory=tmp_path / "run", on_progress=stop)
     stopped = lab.load(tmp_path / "run")
+    assert not [name for name in stopped.manifest["files"] if name.endswith(".partial")]
     assert (stopped.state, stopped.manifest["stopped_because"]) == ("stopped", "interrupted")
     before = stopped.cells
     assert len(before) == 3

@@ -88,10 +88,14 @@ def recorded(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def to_record(folder: Path) -> list[str]:
-    """Return the paths of the files that are recorded: all but those made from them."""
+    """Return the paths of the files that are recorded: all but those made from them, or not whole yet."""
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(
-        name for name in found if name not in (MANIFEST, SUMS, *DERIVED) and not name.startswith("results/")
+        name
+        for name in found
+        if name not in (MANIFEST, SUMS, *DERIVED)
+        and not name.startswith("results/")
+        and not name.endswith(".partial")
     )
 
 

@@ -319,9 +319,9 @@ class RunStore:
 
     def merge(self) -> None:
         """Write the four tables from what the cells have left, and every file's hash into the manifest."""
-        for place in (self.folder, self.folder / "cells"):
-            for left in place.glob("*.partial"):
-                left.unlink()
+        # Also of a mover that was stopped amid a cell, and takes its own away as it ends.
+        for left in self.folder.rglob("*.partial"):
+            left.unlink(missing_ok=True)
         rows = self.write_tables(self.folder)
         files: dict[str, dict[str, Any]] = {}
         for name in to_record(self.folder):
