@@ -16,10 +16,12 @@ import pytest
 import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
+from haulage.errors import UsageError
 from haulage.tables.moving import export_table, files, import_table, verify
 from haulage.tables.plan import propose
 from haulage.tables.plan.data import Data
 from haulage.tables.plan.proposing import choose
+from sentences import Sentence
 from tables.moving import at, fresh, read
 
 Rows = dict[tuple[str, str], dict[str, Any]]
@@ -493,3 +495,14 @@ def test_csv_cannot_be_compared(tmp_path: Path) -> None:
         "compare a file that haul table export wrote as .parquet, .arrow or .jsonl, or import this one and "
         "compare the tables"
     )
+
+
+@pytest.mark.parametrize(
+    "names", ["PartitionKey,hour", "RowKey,hour", "Partitionkey,RowKey", "partitionKey,rowkey", "ROWKEY"]
+)
+def test_keys_of_a_file_are_not_replaced_by_others(tmp_path: Path, names: str, sentence: Sentence) -> None:
+    """An import made up keys where it found one of the two, or both in other letters."""
+    (tmp_path / "rows.csv").write_text(f"{names}\n{'1,' * names.count(',')}1\n")
+    with pytest.raises(UsageError) as refused:
+        files.has_keys(tmp_path / "rows.csv")
+    sentence(refused.value)

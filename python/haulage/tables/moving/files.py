@@ -23,6 +23,7 @@ from haulage.tables.unreadable import check_readable
 _ENDS = ("parquet", "pq", "arrow", "arrows", "ipc", "json", "jsonl", "ndjson", "csv", "tsv")
 _PARQUET = ("parquet", "pq")
 _ARROW = ("arrow", "arrows", "ipc")
+_KEYS = {"PartitionKey", "RowKey"}
 _JSON_LINES = ("json", "jsonl", "ndjson")
 #: What a Parquet file begins with, and what it ends with after the length of its footer.
 _MAGIC = b"PAR1"
@@ -91,11 +92,19 @@ def has_keys(path: str | PathLike[str], format: str | None = None) -> bool:
 
     Raises:
         NotFoundError: There is no such file.
-        UsageError: The file cannot be read.
+        UsageError: The file cannot be read, or has one of the two alone, or in other letters.
         IntegrityError: It is damaged.
     """
     names = _columns(path, format)
-    return names is None or names >= {"PartitionKey", "RowKey"}
+    if names is None or names >= _KEYS:
+        return True
+    there = sorted(name for name in names if name.lower() in {key.lower() for key in _KEYS})
+    if not there:
+        return False
+    # Keys that were made up in their place would not be those that are in the file.
+    cause = f"of {' and '.join(sorted(_KEYS))} it has {' and '.join(there)} alone"
+    hint = "rename the columns, or give --partition-key and --row-key, such as '{NAME}'"
+    raise UsageError("read", os.fspath(path), cause, hint)
 
 
 def has_own_time(path: str | PathLike[str], format: str | None = None) -> bool:
