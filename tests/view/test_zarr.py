@@ -16,6 +16,7 @@ import zarr
 from command import HAUL, clean_environment
 from haulage.view.index.opening import open_file
 from haulage.view.index.references import references
+from haulage.view.index.zarr import _array_2
 from haulage.view.reading.place import Place
 from view import odd_files
 from view.viewing import samples, viewing
@@ -237,3 +238,47 @@ def test_what_was_never_written_is_the_same_through_references(kind: Any, tmp_pa
         for name in ("crs", "height", "count", "masked", "value"):
             assert found[name].dtype == local[name].dtype, name
             np.testing.assert_array_equal(found[name].to_numpy(), local[name].to_numpy(), name)
+
+
+@pytest.mark.parametrize(
+    ("fill", "wrote", "listed"),
+    [(0, 0.0, True), (None, 0.0, True), (7, 7.0, False), (float("nan"), 0.0, True)],
+)
+def test_values_that_were_written_are_not_taken_for_the_fill_value(
+    fill: float | None, wrote: float, listed: bool, tmp_path: Path
+) -> None:
+    """Zeros of a file of HDF5 became NaN, as nothing else was in its other chunks."""
+    import h5py
+
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        made = file.create_dataset("v", shape=(4,), chunks=(2,), dtype="f4", fillvalue=fill)
+        made[:2] = wrote
+        whole = file.create_dataset("whole", shape=(4,), chunks=(2,), dtype="f4", fillvalue=fill)
+        whole[:] = wrote
+    found, left_out = references(open_file(Place(str(tmp_path), {}).pin("a.h5"), None), "file:///a.h5")
+    assert ("v" not in left_out) is listed
+    for name in ("v", "whole") if listed else ("whole",):
+        array = json.loads(found["refs"][f"{name}/.zarray"])
+        assert array["fill_value"] != wrote
+
+
+@pytest.mark.parametrize(
+    ("path", "names", "attributes", "masked"),
+    [
+        ("lat", ["lat"], {}, False),
+        ("g/time", ["time"], {}, False),
+        ("XLAT", ["y", "x"], {"units": "degrees_north"}, False),
+        ("nav_lon", ["y", "x"], {"standard_name": "longitude"}, False),
+        ("x1", ["i"], {"axis": "X"}, False),
+        ("tas", ["lat", "lon"], {"units": "K"}, True),
+        ("tas", None, {}, True),
+        ("lat", ["lat"], {"_FillValue": 0.0}, True),
+    ],
+)
+def test_a_coordinate_of_zero_is_no_fill_value_of_zarr_2(
+    path: str, names: list[str] | None, attributes: dict[str, Any], masked: bool
+) -> None:
+    said = attributes | ({} if names is None else {"_ARRAY_DIMENSIONS": names})
+    shape = [3] * len(names or "ab")
+    node = {"shape": shape, "chunks": shape, "dtype": "<f8", "fill_value": 0.0, "attributes": said}
+    assert ("_FillValue" in _array_2(path, node).attributes) is masked

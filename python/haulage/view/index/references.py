@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
-from haulage.view.index.lagging import reaches_beyond
+from haulage.view.index.lagging import reaches_beyond, usual_fill
 from haulage.view.index.model import Chunked, Inline, Strided, Variable
 from haulage.view.index.opening import Opened
 
@@ -161,10 +161,19 @@ def _count(variable: Variable, chunk: tuple[int, ...]) -> int:
 
 
 def _fill(variable: Variable, *, whole: bool) -> Any:
-    """Return the fill value, which xarray takes for ``_FillValue``: none where none is needed."""
+    """Return the fill value, which xarray takes for ``_FillValue``: none where none is needed.
+
+    Without one, readers have zeros where nothing was written.
+
+    Raises:
+        UnsupportedError: Readers would take values for missing that were written.
+    """
     value = variable.attributes.get("_FillValue")
-    if value is None and not whole:
+    if value is None and not whole and variable.fill:
         value = variable.fill
+        if value == value and value != usual_fill(variable):
+            cause = f"where nothing was written it holds {value}, which readers of Zarr take for missing"
+            raise UnsupportedError("index", variable.path, cause)
     if not isinstance(value, (int, float)) or variable.kind == "text":
         return None
     if variable.type.kind == "f" and not np.isfinite(value):

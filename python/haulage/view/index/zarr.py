@@ -216,11 +216,19 @@ def _array_3(path: str, node: dict[str, Any]) -> Variable:
     )
 
 
+def _is_coordinate(path: str, names: list[str] | None, attributes: dict[str, Any]) -> bool:
+    """Return whether values say where or when others lie, by CF."""
+    units, standard = str(attributes.get("units", "")).lower(), attributes.get("standard_name")
+    along = names == [path.rpartition("/")[2]] or "axis" in attributes
+    return along or standard in ("latitude", "longitude") or units.startswith(("degrees_", "degree_"))
+
+
 def _array_2(path: str, node: dict[str, Any]) -> Variable:
     shape, attributes = tuple(map(int, node["shape"])), dict(node["attributes"])
     names = attributes.get("_ARRAY_DIMENSIONS")
     fill = _number(node.get("fill_value"))
-    if fill is not None and "_FillValue" not in attributes:
+    # As xarray does, but a place on the equator is a place, though 0 is what format 2 fills with by default.
+    if fill is not None and "_FillValue" not in attributes and not _is_coordinate(path, names, attributes):
         attributes["_FillValue"] = fill
     said = node["dtype"]
     dtype = np.dtype(said) if isinstance(said, str) else np.dtype("V1")
