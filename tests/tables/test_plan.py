@@ -7,7 +7,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -220,6 +220,32 @@ def test_predictions_are_what_is_counted(weather: Path, templates: tuple[str, st
         # None is missed.
         assert not [row for (row, _), one in zip(keys, read, strict=True) if wanted(row) and not any(one)]
         assert found.pieces == len(found.filters)
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "returned"),
+    [
+        ("station = ? and date = ?", ["oslo", datetime(2021, 1, 2)], 1),
+        ("station, date between ? and ?", ["oslo", date(2021, 1, 2), datetime(2021, 1, 3, 12)], 2),
+        ("date >= 2021-01-03", [], 4),
+        ("date = ?", [date(2022, 1, 1)], 0),
+    ],
+)
+@pytest.mark.parametrize(
+    "templates", [("{date}", "{station}"), ("{station}", "{date}"), ("{date:hash4}", "{date}{station}")]
+)
+def test_days_are_asked_for_as_keys_have_them(
+    templates: tuple[str, str], query: str, values: list[Any], returned: int
+) -> None:
+    """Filters had the time of a day in them, found nothing, and such keys were the cheapest."""
+    days = [date(2021, 1, day) for day in range(1, 5)]
+    rows: dict[str, Sequence[object]] = {"station": ["oslo"] * 4 + ["bergen"] * 4, "date": days * 2}
+    plan = propose(rows, ["station"], keys=templates)
+    found = predict(plan, query, values)
+    assert found.rows_returned == returned
+    assert found.rows_read >= returned
+    # Not by reading all of it.
+    assert found.kind != "scan" or "hash" in templates[0] or not query.startswith("station")
 
 
 def test_the_kinds_of_queries(weather: Path) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Literal
 
 from haulage.tables.keys import CUTS, Field, Template, escape
 from haulage.tables.plan.sql import is_text, is_time
-from haulage.tables.values import BadKeyError
+from haulage.tables.values import DAY, BadKeyError, ticks_of
 
 #: Ranges that are sent at most for one query: buckets of a hash, or months of a range of time.
 MOST_PIECES = 256
@@ -134,7 +134,7 @@ def _stretches(
             prefixes = [prefix + part for prefix in prefixes]
             continue
         given = asked.get(part.column)
-        texts = _texts(part, given)
+        texts = _texts(part, given, shapes[part.column])
         if texts is not None and len(prefixes) * len(texts) <= MOST_PIECES:
             prefixes = [prefix + text for prefix in prefixes for text in texts]
             continue
@@ -145,11 +145,17 @@ def _stretches(
         yield Bounds(exact=escape(prefix))
 
 
-def _texts(part: Field, given: Given | None) -> list[str] | None:
+def _text(part: Field, value: object, shape: Shape) -> str:
+    """Return the text of a value in a key, as it is where rows of the column's type are imported."""
+    ticks = ticks_of(value) if shape.type == "DATE" else None
+    return part.text(value if ticks is None else date.fromordinal(ticks // DAY + 1))
+
+
+def _texts(part: Field, given: Given | None, shape: Shape) -> list[str] | None:
     """Return all texts that a field can have in the rows asked for, if they are few."""
     if given is not None and given.equal is not None:
         try:
-            return [part.text(given.equal)]
+            return [_text(part, given.equal, shape)]
         except BadKeyError:
             return None
     if part.format == "hash" and not part.optional:
@@ -203,12 +209,13 @@ def _range(prefix: str, part: Field, given: Given | None, shape: Shape) -> Bound
         first = last = given.prefix
     elif given is not None and order and not part.optional:
         first, last = (given.low, given.high) if order > 0 else (given.high, given.low)
-    return Bounds(low=escape(prefix + _end(part, first)), high=successor(escape(prefix + _end(part, last))))
+    low, high = _end(part, first, shape), _end(part, last, shape)
+    return Bounds(low=escape(prefix + low), high=successor(escape(prefix + high)))
 
 
-def _end(part: Field, value: object) -> str:
+def _end(part: Field, value: object, shape: Shape) -> str:
     try:
-        return "" if value is None else part.text(value)
+        return "" if value is None else _text(part, value, shape)
     except BadKeyError:
         # No key can hold such a value, so that it bounds nothing.
         return ""

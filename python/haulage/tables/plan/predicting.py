@@ -49,6 +49,8 @@ class Cost:
         return self.requests + self.rows_read / PAGE
 
 
+#: For keys by which not all wanted rows would be found: these are no way to them.
+SCAN = Access("scan", (Bounds(),), Bounds())
 _ORDER: tuple[Kind, ...] = ("point", "range", "partition", "partitions", "scan")
 
 
@@ -84,7 +86,10 @@ def costs(
     for query, accesses, given in zip(queries, found, sets, strict=True):
         predictions = []
         for way, one in zip(accesses, given, strict=True):
-            read, returned = round(next(cells) * scale), round(next(cells) * scale)
+            found_there, found_everywhere = next(cells), next(cells)
+            if found_there < found_everywhere:
+                way, found_there = SCAN, data.rows if whole else data.sampled
+            read, returned = round(found_there * scale), round(found_everywhere * scale)
             if way.kind == "point":
                 # In a sample the one row is there or not.
                 read = min(read, way.pieces)
@@ -103,6 +108,8 @@ def prediction(
     read, returned = data.first(
         f"SELECT count(*) FILTER ({_within(way)}), count(*) FILTER ({wanted}) FROM haul_keyed"
     )
+    if read < returned:
+        way, read = SCAN, data.rows
     return _prediction(query, way, given, columns, read, returned)
 
 
