@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -505,4 +506,30 @@ def test_keys_of_a_file_are_not_replaced_by_others(tmp_path: Path, names: str, s
     (tmp_path / "rows.csv").write_text(f"{names}\n{'1,' * names.count(',')}1\n")
     with pytest.raises(UsageError) as refused:
         files.has_keys(tmp_path / "rows.csv")
+    sentence(refused.value)
+
+
+def test_types_in_columns_of_their_own_are_those_of_the_properties(
+    own: TableEndpoint, tmp_path: Path
+) -> None:
+    """As Storage Explorer exports them: a column of types beside that of the values."""
+    lines = [
+        "PartitionKey,RowKey,Timestamp,age,age@type,id,id@type,mixed,mixed@type,at,at@type",
+        "a,1,2024-01-01T00:00:00Z,7,Int32,0012,String,5,Int64,2024-02-03T04:05:06Z,DateTime",
+        "a,2,2024-01-01T00:00:00Z,8,Edm.Int32,7,String,true,Boolean,,",
+        "a,3,2024-01-01T00:00:00Z,,,,,,,,",
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    found = imported(own, tmp_path / "rows.csv")
+    first, second, third = (found["a", key] for key in "123")
+    assert (first["age"], first["id"], first["mixed"]) == (7, "0012", 5)
+    assert first["at"] == datetime(2024, 2, 3, 4, 5, 6)
+    assert (second["age"], second["id"], second["mixed"]) == (8, "7", True)
+    assert not third
+
+
+def test_a_type_that_the_service_has_not_is_refused(tmp_path: Path, sentence: Sentence) -> None:
+    (tmp_path / "rows.csv").write_text("PartitionKey,RowKey,age,age@type\na,1,7,Number\n")
+    with pytest.raises(UsageError) as refused:
+        files.from_csv(tmp_path / "rows.csv")
     sentence(refused.value)

@@ -33,6 +33,8 @@ _FIT = (
     "and that all lines end alike"
 )
 _AS_UTF8 = "save it as UTF-8"
+#: What the name of a column with types ends in.
+_TYPE = "@type"
 _ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 #: What is a value, not a name: a number, a date, or a time.
 _VALUE = re.compile(r"\s*([+-]?[\d.,:/]*\d[\d.,:/]*([eE][+-]?\d+)?|\d{4}-\d{2}-\d{2}([T ].*)?)\s*")
@@ -141,7 +143,18 @@ def typed(
     # Numbers and times of a key must be some.
     as_values = {field.column for field in fields if not field.plain}
     as_text = {field.column for field in fields} - as_values
-    casts = text_types.casts(connection, rows, names, as_text=as_text, as_values=as_values)
+    # As Storage Explorer writes the types of properties, each in a column beside its values.
+    said = {name: f"{name}{_TYPE}" for name in names if f"{name}{_TYPE}" in names}
+    plain = [name for name in names if name not in said and name not in said.values()]
+    casts = text_types.casts(connection, rows, plain, as_text=as_text, as_values=as_values)
+    for name, column in said.items():
+        try:
+            casts += text_types.by_said(connection, rows, name, column)
+        except ValueError as error:
+            hint = f"write one of {', '.join(text_types.EDM)}"
+            raise UsageError(
+                "read", str(files[0]), f"{column} says {error}, which is no type", hint
+            ) from None
     return f"SELECT {', '.join(casts)} FROM ({rows})"
 
 

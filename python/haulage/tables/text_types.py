@@ -164,9 +164,47 @@ def _cast(name: str, kind: str) -> str:
         case "TIMESTAMP_NS":
             utc = f"epoch_ns({trimmed}::TIMESTAMP_NS) - haul_ahead({trimmed}) * 60_000_000_000"
             moved = f"make_timestamp_ns({utc})"
+        case "BLOB":
+            moved = f"from_base64({trimmed})"
         case _:
             moved = f"CAST({trimmed} AS {kind})"
     return f"{moved} AS {column}"
+
+
+#: Types of the service, and what of DuckDB holds their values.
+EDM = {
+    "String": "VARCHAR", "Boolean": "BOOLEAN", "Int32": "INTEGER", "Int64": "BIGINT", "Double": "DOUBLE",
+    "DateTime": "TIMESTAMP", "Guid": "UUID", "Binary": "BLOB",
+}  # fmt: skip
+
+
+def by_said(connection: duckdb.DuckDBPyConnection, rows: str, name: str, said: str) -> list[str]:
+    """Return what to select of a column so that each value has the type that another column says.
+
+    Values of several types get a column for each, named as in an export.
+
+    Args:
+        connection: What :func:`casts` was called with.
+        rows: A query of columns that are all text.
+        name: The column.
+        said: The column of types.
+
+    Raises:
+        ValueError: It says something that is no type.
+    """
+    kind = f"regexp_replace(trim({quoted(said)}), '^Edm\\.', '')"
+    asked = f"SELECT DISTINCT {kind} FROM ({rows}) WHERE {quoted(name)} IS NOT NULL ORDER BY 1"
+    found = [row[0] for row in connection.execute(asked).fetchall()]
+    unknown = [one for one in found if one not in EDM]
+    if unknown:
+        raise ValueError(f"'{unknown[0] or ''}'")
+    if len(found) < 2:
+        return [_cast(name, EDM[found[0]] if found else "VARCHAR")]
+    selected = []
+    for one in found:
+        value = _cast(name, EDM[one]).removesuffix(f" AS {quoted(name)}")
+        selected.append(f"CASE WHEN {kind} = '{one}' THEN {value} END AS {quoted(f'{name}@Edm.{one}')}")
+    return selected
 
 
 def _row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[object, ...]:

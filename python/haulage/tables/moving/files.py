@@ -29,7 +29,7 @@ _JSON_LINES = ("json", "jsonl", "ndjson")
 _MAGIC = b"PAR1"
 _ENDINGS = (_MAGIC, b"PARE")
 #: Changes when the same CSV gets other types.
-_RULES = 1
+_RULES = 2
 
 
 def readable(source: str | PathLike[str], format: str | None = None) -> Path:
