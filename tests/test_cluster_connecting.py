@@ -27,8 +27,6 @@ from haulage.errors import ArgumentTypeError
 from workers import Cluster
 
 ADDRESS_HINT = "write it as dask scheduler prints it: tcp://HOST:PORT or tls://HOST:PORT"
-#: What a run takes that has nothing to wait for: to start Python and import Dask, on a busy machine.
-AT_ONCE_SECONDS = 8
 
 
 @contextlib.contextmanager
@@ -65,10 +63,7 @@ def haul(tmp_path: Path) -> Haul:
 @pytest.mark.slow("waits as long as a scheduler may take to answer")
 def test_what_accepts_and_never_answers_ends_the_command_with_words(haul: Haul) -> None:
     with listening() as silent:
-        began = time.monotonic()
         went = haul("cp", "one", "two", "--scheduler", silent, code=1)
-        took = time.monotonic() - began
-    assert took < connecting.CONNECT_SECONDS + AT_ONCE_SECONDS
     cause = "something accepts connections there, but does not answer as a Dask scheduler does"
     hint = "is it the address that dask scheduler prints when it starts? if so, look at its log"
     assert f"{silent}: {cause} (hint: {hint})" in went.stderr
@@ -78,17 +73,16 @@ def test_what_accepts_and_never_answers_ends_the_command_with_words(haul: Haul) 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_that_waits_for_an_answer_ends_at_once_when_stopped(haul: Haul, number: int) -> None:
+    """One that went on waiting would end with what connecting came to."""
     with listening() as silent:
         process = haul.start("cp", "one", "two", "--progress", "none", "--scheduler", silent)
         time.sleep(4)
-        began = time.monotonic()
         process.send_signal(number)
         try:
             _, err = process.communicate(timeout=30)
         finally:
             process.kill()
     assert process.returncode == 130, err
-    assert time.monotonic() - began < 4
     assert "interrupted" in err.decode()
     assert "Traceback" not in err.decode()
 
@@ -107,13 +101,11 @@ def test_a_script_that_waits_for_an_answer_ends_at_once_when_stopped(haul: Haul)
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(3)
-        began = time.monotonic()
         process.send_signal(signal.SIGINT)
         try:
             _, err = process.communicate(timeout=30)
         finally:
             process.kill()
-    assert time.monotonic() - began < 4
     assert err.decode().splitlines()[-1] == "KeyboardInterrupt", err.decode()
     assert "Exception ignored" not in err.decode()
 
@@ -163,10 +155,8 @@ def test_what_answers_as_something_else_is_said_to_be_no_scheduler(reply: bytes)
 
 @pytest.mark.slow("waits as long as a scheduler may take to answer")
 def test_a_port_where_nothing_listens_is_said_with_the_reason(haul: Haul) -> None:
-    began = time.monotonic()
     # Not a port that was free a moment ago: another test may have taken it.
     went = haul("cp", "one", "two", "--scheduler", "tcp://127.0.0.1:1", code=1)
-    assert time.monotonic() - began < connecting.CONNECT_SECONDS + AT_ONCE_SECONDS
     assert "Connection refused (hint: is the scheduler running? dask scheduler starts one)" in went.stderr
     assert "Exception ignored" not in went.stderr
     assert "Traceback" not in went.stderr
@@ -196,11 +186,9 @@ WRONG_ADDRESSES = [
 def test_what_is_no_address_is_refused_before_anything_is_connected(
     address: str, cause: str, hint: str
 ) -> None:
-    began = time.monotonic()
     with pytest.raises(haulage.UsageError) as refused:
         cluster.copy("one", "two", scheduler=address)
     assert (refused.value.cause, refused.value.hint) == (cause, hint)
-    assert time.monotonic() - began < AT_ONCE_SECONDS
 
 
 @pytest.mark.parametrize("address", ["", "http://127.0.0.1:8786"])
@@ -277,7 +265,6 @@ def test_a_cluster_that_is_named_by_a_wrong_type_is_refused(where: dict[str, Any
 
 def test_names_of_a_wrong_type_are_refused_before_nodes_start() -> None:
     wrong: Any
-    began = time.monotonic()
     for wrong in (None, 3, b"x"):
         for call in (cluster.copy, cluster.start):
             with pytest.raises(ArgumentTypeError) as refused:
@@ -291,7 +278,6 @@ def test_names_of_a_wrong_type_are_refused_before_nodes_start() -> None:
     with pytest.raises(ArgumentTypeError) as refused:
         cluster.copy(wrong, nodes=1)
     assert refused.value.hint == "pass dst, or a list of (source, destination)"
-    assert time.monotonic() - began < AT_ONCE_SECONDS
 
 
 @pytest.fixture(scope="module")
