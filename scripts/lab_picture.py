@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from haulage.lab.analysis import analyse
-from haulage.lab.report import charts
+from haulage.lab.report.charts import dressed
+from haulage.lab.topics.sweep.chart import block_sweep
 
 PICTURE = Path(__file__).parent.parent / "docs/images/lab.svg"
 
@@ -16,8 +17,8 @@ def main() -> None:
     """Write the first panel of the chart that the report calls "Block size"."""
     with tempfile.TemporaryDirectory() as folder:
         found = analyse(Path(sys.argv[1]), into=Path(folder)).results
-    chart = charts.block_sweep(found["improvement"], found.get("comparisons"), found.get("block_sizes"))
-    panel = charts.dressed(chart.vconcat[0].properties(title="", width=720, height=260))
+    chart = block_sweep(found["improvement"], found.get("comparisons"), found.get("block_sizes"))
+    panel = dressed(chart.vconcat[0].properties(title="", width=720, height=260))
     panel.properties(background="white").save(str(PICTURE))
 
 

@@ -22,8 +22,9 @@ from generated_data import (
     lognormal,
     share,
 )
-from haulage.lab.analysis import collapse, statistics as st
+from haulage.lab.analysis import statistics as st
 from haulage.lab.analysis.statistics import Floats, Interval
+from haulage.lab.topics.collapse import rows as collapse
 
 TAILS: dict[str, Draw] = {"lognormal": lognormal, "heavy-tailed": heavy}
 #: Requests in flight, and what they give where the rate stops at 8, and where 8 give just enough.

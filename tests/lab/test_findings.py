@@ -13,7 +13,8 @@ import pytest
 
 from haulage.lab import run as run_plan
 from haulage.lab.analysis import Analysis, analyse
-from haulage.lab.analysis.findings import fault, knee
+from haulage.lab.topics.concurrency.says import knee
+from haulage.lab.topics.over_time.says import fault
 from lab import made_runs
 from lab.made_runs import SECOND, cell, transfer
 

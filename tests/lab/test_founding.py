@@ -15,8 +15,8 @@ from markupsafe import escape
 import haulage
 from haulage.errors import UsageError
 from haulage.lab import planfile
-from haulage.lab.analysis import analyse, collapse
-from haulage.lab.analysis.calculations import source_of
+from haulage.lab.analysis import analyse
+from haulage.lab.analysis.tables import source_of
 from haulage.lab.arms import Item, Moved, Work
 from haulage.lab.arms.methods import method_of
 from haulage.lab.generate import generate
@@ -24,6 +24,7 @@ from haulage.lab.plan import Plan
 from haulage.lab.report.page import write
 from haulage.lab.schedule import same_as, schedule
 from haulage.lab.target import Endpoint, start_emulator
+from haulage.lab.topics.collapse import rows as collapse
 from lab import made_runs
 from lab.made_runs import SECOND, cell
 from lab.tiny_plan import run_only

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from haulage.lab.report import charts
-from haulage.lab.report.charts.base import category_colours, legend_columns
+from haulage.lab.report.charts import category_colours, dressed, legend_columns
 from haulage.lab.report.palette import distinct
 from haulage.lab.report.section import picture
+from haulage.lab.topics.crossover.chart import crossover
+from haulage.lab.topics.sweep.chart import block_sweep
 
 ALIKE = "blocks of a very long name that two treatments share up to their end, "
 
@@ -30,7 +31,7 @@ def latency(names: list[str], directions: list[str]) -> pd.DataFrame:
 
 
 def texts(chart: Any) -> set[str]:
-    return set(re.findall(r"<text[^>]*>([^<]+)</text>", picture(charts.dressed(chart).to_dict(), "x")))
+    return set(re.findall(r"<text[^>]*>([^<]+)</text>", picture(dressed(chart).to_dict(), "x")))
 
 
 @pytest.mark.parametrize("n", [1, 10, 14, 60, 300])
@@ -42,15 +43,15 @@ def test_no_two_series_share_a_colour(n: int) -> None:
 
 def test_fourteen_names_that_differ_at_their_end_stand_whole_in_the_legend() -> None:
     names = [f"{ALIKE}x{number}" for number in range(14)]
-    assert set(names) <= texts(charts.crossover(latency(names, ["up"])))
+    assert set(names) <= texts(crossover(latency(names, ["up"])))
     assert legend_columns(names) == 1
     assert legend_columns(["a", "b"]) == 6
 
 
 def test_writes_and_reads_are_a_picture_each() -> None:
-    found = texts(charts.crossover(latency(["a", "b"], ["down", "up"])))
+    found = texts(crossover(latency(["a", "b"], ["down", "up"])))
     assert {"Writes", "Reads", "duration of a write (ms)", "duration of a read (ms)"} <= found
-    only = texts(charts.crossover(latency(["a", "b"], ["down"])))
+    only = texts(crossover(latency(["a", "b"], ["down"])))
     assert "duration of a read (ms)" in only
     assert not any("write" in text for text in only)
 
@@ -78,14 +79,14 @@ def improvement() -> pd.DataFrame:
 
 
 def test_blocks_up_and_down_are_pictures_of_their_own() -> None:
-    found = texts(charts.block_sweep(improvement()))
+    found = texts(block_sweep(improvement()))
     assert {"Improvement in rate by file size, up", "Improvement in rate by file size, down"} <= found
 
 
 def test_without_intervals_there_is_no_layer_of_them() -> None:
     """Vega complained of an infinite extent in the browser's console."""
-    sweep = charts.block_sweep(improvement())
-    assert "area" not in {mark["type"] for mark in marks(charts.dressed(sweep).to_dict())}
+    sweep = block_sweep(improvement())
+    assert "area" not in {mark["type"] for mark in marks(dressed(sweep).to_dict())}
 
 
 def marks(spec: Any) -> list[dict[str, Any]]:

@@ -14,11 +14,12 @@ import pytest
 
 from haulage.errors import ServiceError, UsageError
 from haulage.lab import planfile
-from haulage.lab.analysis import analyse, collapse
+from haulage.lab.analysis import analyse
 from haulage.lab.places import seen_from, split
 from haulage.lab.plan import Plan
 from haulage.lab.relay import _copy
 from haulage.lab.target import Endpoints, parse_target, start_emulator, start_relay
+from haulage.lab.topics.collapse import rows as collapse
 from lab import made_runs
 from lab.tiny_plan import run_only
 from sentences import Sentence

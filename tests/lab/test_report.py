@@ -21,12 +21,10 @@ import pytest
 from haulage.errors import NotFoundError
 from haulage.lab.analysis import Analysis, analyse
 from haulage.lab.analysis.model import Finding
-from haulage.lab.report.charts import dressed
-from haulage.lab.report.charts.base import NotShownError
-from haulage.lab.report.page import write
+from haulage.lab.report.charts import NotShownError, dressed
+from haulage.lab.report.page import SECTIONS, write
 from haulage.lab.report.palette import LIGHT, PHASES
 from haulage.lab.report.rows import table
-from haulage.lab.report.sections import SECTIONS
 from lab import synthetic
 from lab.reports import copied, make_report, make_run
 

@@ -19,12 +19,10 @@ import pytest
 from haulage import lab
 from haulage.errors import ServiceError, UsageError
 from haulage.lab import planfile
-from haulage.lab.analysis.scaling import ALL_ACTIVE
 from haulage.lab.plan import Plan
 from haulage.lab.relay import Narrow, Pace
-from haulage.lab.report.charts.base import dressed
+from haulage.lab.report.charts import dressed
 from haulage.lab.report.page import write
-from haulage.lab.report.sections_of_nodes import OF_MANY_NODES
 from haulage.lab.report.verify import verify
 from haulage.lab.runner import RunProgress
 from haulage.lab.scale import fleet
@@ -32,6 +30,10 @@ from haulage.lab.scale.fleet import Fleet
 from haulage.lab.scale.merge import merge
 from haulage.lab.scale.wire import Line
 from haulage.lab.target import haul as haul_command
+from haulage.lab.topics.scaling.chart import SECTIONS as OF_SCALING
+from haulage.lab.topics.scaling.rows import ALL_ACTIVE
+from haulage.lab.topics.simulated_nodes.chart import SECTIONS as OF_SIMULATION
+from haulage.lab.topics.stragglers.chart import SECTIONS as OF_STRAGGLERS
 from lab.browsers import Opened
 from lab.tiny_plan import run_only, tiny
 from sentences import Sentence
@@ -176,7 +178,7 @@ def test_the_page_shows_nodes_and_can_be_made_again(run: lab.runs.Run, browser: 
 
 def test_charts_of_nodes_fit_the_schema(run: lab.runs.Run) -> None:
     results = run.analysis.results
-    for section in OF_MANY_NODES:
+    for section in (*OF_SCALING, *OF_STRAGGLERS, *OF_SIMULATION):
         assert set(section.needs) <= results.keys(), section.name
         assert dressed(section.draw(results)).to_dict(validate=True)["$schema"]
 

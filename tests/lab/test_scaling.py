@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from haulage.lab.analysis import scaling, stragglers
 from haulage.lab.analysis.model import Result
 from haulage.lab.analysis.statistics import scaling as law
+from haulage.lab.topics.scaling import rows as scaling, says
+from haulage.lab.topics.stragglers import rows as stragglers
 
 COUNTS = [1, 2, 3, 4, 6, 8]
 MBIT = 1e6
@@ -143,7 +144,7 @@ def test_a_cell_with_a_missing_node_is_in_no_rate_and_is_named() -> None:
 def cards_of(fits: pd.DataFrame) -> tuple[str, str]:
     result = Result("scaling_fits", "", "", "", "", fits, [*fits.columns], len(fits), {})
     results = {"scaling_fits": result}
-    return next(scaling.cap(results)).sentence, next(scaling.linear_until(results)).sentence
+    return next(says.cap(results)).sentence, next(says.linear_until(results)).sentence
 
 
 def test_a_cap_is_stated_only_where_it_is_settled() -> None:

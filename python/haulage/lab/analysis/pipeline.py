@@ -8,8 +8,7 @@ from pathlib import Path
 from haulage.causes.effects import Effects, effects_of
 from haulage.causes.rules import decide, nothing_recorded
 from haulage.lab.analysis import evidence, ledger, tables
-from haulage.lab.analysis.calculations import MODULES
-from haulage.lab.analysis.findings import findings
+from haulage.lab.analysis.cards import findings
 from haulage.lab.analysis.model import Analysis, Result
 from haulage.lab.analysis.query import index_entry, open_run, run
 from haulage.lab.analysis.statistics import MARGIN
@@ -41,9 +40,7 @@ def analyse(directory: Path, *, into: Path | None = None) -> Analysis:
         entries.append(index_entry(result))
     if "ledger" in results:
         ledger.check(results["ledger"].frame.to_dict("records"))
-    margin = margin_of(directory)
-    wanted = [table for module in MODULES for table in tables.with_margin(module.TABLES, margin)]
-    for made in tables.make_all(results, wanted, folder):
+    for made in tables.make_all(results, folder, margin_of(directory)):
         results[made.name] = made
         entries.append(index_entry(made))
     write_whole(folder / "index.json", json.dumps(entries, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Runs the SQL files beside this module on a run directory, and keeps what they gave.
+"""Runs the SQL files of all topics on a run directory, and keeps what they gave.
 
 A query reads the run's Parquet files by their names, so the same file can be run by hand: start
 ``duckdb`` in the run directory and ``.read`` it. Its header tells what it is and where it applies::
@@ -24,7 +24,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,9 +32,12 @@ import duckdb
 from haulage.errors import NotFoundError, UsageError
 from haulage.lab.analysis.model import Result
 from haulage.lab.store import RunStore, sha256, unlike
+from haulage.lab.topics import TOPICS
 from haulage.records.quoting import literal
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     import pandas as pd
 
 #: The files of a run that queries read.
@@ -104,21 +106,17 @@ def parse(name: str, text: str) -> Query:
     )
 
 
-def queries_of(package: str) -> dict[str, Query]:
-    """Return the queries that lie with a package, in the order of their names."""
-    folder = resources.files(package) / "queries"
-    found = {
-        item.name.removesuffix(".sql"): item.read_text(encoding="utf-8")
-        for item in folder.iterdir()
-        if item.name.endswith(".sql")
-    }
+def queries_in(*folders: Traversable) -> dict[str, Query]:
+    """Return the queries of folders, in the order of their names."""
+    files = [item for folder in folders for item in folder.iterdir() if item.name.endswith(".sql")]
+    found = {item.name.removesuffix(".sql"): item.read_text(encoding="utf-8") for item in files}
     return {name: parse(name, text) for name, text in sorted(found.items())}
 
 
 @cache
 def queries() -> dict[str, Query]:
     """Return all queries by name, each after those whose results it reads."""
-    parsed = queries_of("haulage.lab.analysis")
+    parsed = queries_in(*(topic.folder for topic in TOPICS))
     ordered: dict[str, Query] = {}
 
     def place(name: str) -> None:
@@ -328,7 +326,7 @@ def index_entry(result: Result) -> dict[str, Any]:
         "question": result.question,
         "method": result.method,
         "made_from": list(result.made_from),
-        "sql_file": f"haulage/lab/analysis/queries/{origin}.sql",
+        "sql_file": f"haulage/lab/topics/{_topic_of(origin)}/{origin}.sql",
         "sql_sha256": queries()[origin].sha256,
         "inputs": dict(result.inputs),
         "rows": len(result.frame),
@@ -336,6 +334,10 @@ def index_entry(result: Result) -> dict[str, Any]:
         "columns": result.columns,
         "n": result.n,
     }
+
+
+def _topic_of(query: str) -> str:
+    return next(topic.name for topic in TOPICS if (topic.folder / f"{query}.sql").is_file())
 
 
 def _scalar(database: duckdb.DuckDBPyConnection, sql: str) -> int:

@@ -19,7 +19,7 @@ from haulage.lab.analysis.pipeline import margin_of
 from haulage.lab.analysis.query import no_run
 from haulage.lab.analysis.statistics import Floats
 from haulage.lab.chain import MANIFEST, require_unchanged
-from haulage.lab.report.charts.base import TIMES
+from haulage.lab.report.charts import TIMES
 from haulage.lab.store import RunStore, unlike
 from haulage.words.numbers import counted, digits, format_rate, round_size
 

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from haulage.lab.analysis.model import Result
-from haulage.lab.report.charts.base import TIMES, frame_of
+from haulage.lab.report.charts import TIMES, frame_of
 from haulage.lab.report.lanes_picture import picture
 from haulage.lab.report.palette import CATEGORIES, PHASES, distinct, themed
 from haulage.lab.report.section import Drawn, script_safe

@@ -7,7 +7,7 @@ import pandas as pd
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from haulage.lab.report.charts.base import FONT
+from haulage.lab.report.charts import FONT
 from haulage.lab.report.palette import PHASES
 from haulage.words.numbers import format_duration
 

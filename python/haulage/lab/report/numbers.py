@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haulage.lab.report.charts.base import scale_of
+from haulage.lab.report.charts import scale_of
 from haulage.words.numbers import digits, round_size
 
 #: A unit of the analysis, and the one of :func:`scale_of` that it is.

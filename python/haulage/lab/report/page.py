@@ -22,8 +22,8 @@ from haulage.causes.vocabulary import cause_words
 from haulage.errors import ExistsError
 from haulage.lab import chain
 from haulage.lab.analysis import analyse, statistics as st
-from haulage.lab.analysis.calculations import source_of
 from haulage.lab.analysis.model import Analysis, Finding
+from haulage.lab.analysis.tables import source_of
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
 from haulage.lab.report import lanes, vega
@@ -31,11 +31,13 @@ from haulage.lab.report.numbers import interval, number
 from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
 from haulage.lab.report.section import Drawn, Missing, draw
-from haulage.lab.report.sections import SECTIONS
 from haulage.lab.report.why import CONFIRMATIONS, phases_of, shares_of, trials_of
 from haulage.lab.store import RunStore
+from haulage.lab.topics import sections
 from haulage.words.numbers import counted, format_count, format_duration, format_rate, format_size
 
+#: From the top of the page to its end.
+SECTIONS = sections()
 LANES = "lanes_of_run"
 #: What the analysis says where a sample cannot bound a number; the card then says it large.
 TOO_SMALL = "n too small"

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import altair as alt
@@ -13,8 +14,9 @@ import vl_convert
 from altair.utils import schemapi
 
 from haulage.lab.analysis.model import Analysis, Result
-from haulage.lab.report.charts.base import Chart, NotShownError, dressed
+from haulage.lab.report.charts import Chart, NotShownError, dressed
 from haulage.lab.report.palette import themed
+from haulage.lab.topics import sections
 
 Results: TypeAlias = Mapping[str, Result]
 
@@ -27,21 +29,45 @@ class Section:
         name: Anchor in the page.
         title: Heading.
         how: How to read the chart, and what it must not be taken for.
-        draw: Makes the chart.
+        make: Makes the chart of the results it needs and, each possibly ``None``, of those it may have.
         needs: Results without which there is no chart; the first one names the section's query.
-        may: Results that add to the chart where they are there.
-        applies: What a run must have, said where a result is missing.
-        silent: Left out without a word where a result is missing: it is for few runs.
+        may: Results that add to the chart.
+        also: Results that the chart does not show, and that belong to it.
+        applies: What a run must have, said if a result is missing.
+        silent: Left out without a word if a result is missing, since few runs have it.
     """
 
     name: str
     title: str
     how: str
-    draw: Callable[[Results], Chart]
+    make: Callable[..., Chart]
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     applies: str = ""
     silent: bool = False
+
+    def draw(self, results: Results) -> Chart:
+        """Return the chart, without the looks of the report."""
+        return self.make(*(results[name] for name in self.needs), *(results.get(name) for name in self.may))
+
+
+#: One that only a run of many nodes has.
+section_of_nodes = partial(Section, applies="the plan has no numbers of nodes", silent=True)
+
+
+def chart(name: str, results: Results) -> Chart:
+    """Return a chart of the report, for a notebook.
+
+    Args:
+        name: Of its section, as links in the report have it after ``#``.
+        results: Of :func:`haulage.lab.analysis.analyse`.
+
+    Raises:
+        KeyError: No chart has this name, or the run has no result that it needs.
+        NotShownError: The run has nothing to show in it.
+    """
+    return dressed({section.name: section for section in sections()}[name].draw(results))
 
 
 @dataclass(frozen=True)
@@ -76,7 +102,7 @@ def draw(section: Section, analysis: Analysis) -> Drawn | Missing:
             return Missing(section.title, section.applies or f"the query {name} does not apply to this run")
         if there[name].frame.empty:
             return Missing(section.title, section.applies or f"the query {name} found no rows")
-    used = {name: there[name] for name in (*section.needs, *section.may) if name in there}
+    used = {name: there[name] for name in (*section.needs, *section.may, *section.also) if name in there}
     # The tests have the charts checked against Altair's schema; here it would cost more than drawing. Its
     # limit of rows is meant for charts that nobody counted.
     with alt.data_transformers.enable("default", max_rows=None), schemapi.debug_mode(False):

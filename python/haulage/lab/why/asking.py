@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
-from haulage.lab.analysis.query import Query, queries, queries_of
+from haulage.lab.analysis.query import Query, queries, queries_in
 from haulage.lab.store import CELL_COLUMNS
 from haulage.lab.why.record import Record
 
@@ -274,7 +275,7 @@ class Asked:
 
 @cache
 def _all() -> dict[str, Query]:
-    return queries() | queries_of("haulage.lab.why")
+    return queries() | queries_in(resources.files("haulage.lab.why") / "queries")
 
 
 def query_of(name: str) -> Query:

@@ -1,0 +1,1 @@
+"""Which treatments differ from the baseline, and by how much."""

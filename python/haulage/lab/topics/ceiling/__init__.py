@@ -1,0 +1,1 @@
+"""What the path carries at most, and how much of it was used."""

@@ -1,0 +1,1 @@
+"""How many requests in flight are enough."""

@@ -1,0 +1,1 @@
+"""From which size on another way is faster (E5)."""

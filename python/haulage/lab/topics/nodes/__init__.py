@@ -1,0 +1,1 @@
+"""What a larger node gains (E2)."""

@@ -1,0 +1,1 @@
+"""Whether the path changed during the run."""

@@ -1,0 +1,1 @@
+"""Whether pieces of a file are faster than whole files (E3)."""

@@ -1,0 +1,1 @@
+"""What a request spends its time on."""

@@ -1,0 +1,1 @@
+"""How fast many nodes are together, and what limits them (E4)."""

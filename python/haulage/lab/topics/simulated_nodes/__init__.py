@@ -1,0 +1,1 @@
+"""What more nodes would bring, and what explains the losses of 2010."""

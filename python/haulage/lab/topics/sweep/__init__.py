@@ -1,0 +1,1 @@
+"""Which block size is best for which file (E1)."""
