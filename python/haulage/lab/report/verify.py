@@ -49,7 +49,9 @@ def verify(directory: Path, *, sha256: str | None = None, quick: bool = False) -
     First each file is compared with its hash in the manifest and in ``SHA256SUMS``; a file is at fault
     that neither lists, or that is missing. Then the tables are merged again from the cells, every query and
     statistic is made again from the tables, and the page is rendered again: results, index and page must
-    come out alike, byte for byte. Nothing in ``directory`` is changed, and it does not matter where it lies.
+    come out alike, byte for byte; only modules and paths of calculations that they name may be others, since
+    code may have moved between versions. Nothing in ``directory`` is changed, and it does not matter where it
+    lies.
 
     Args:
         directory: Of the run.
