@@ -290,6 +290,8 @@ def test_a_link_that_changed_gets_a_row_for_each_phase() -> None:
         ("undetermined", "undetermined"),
         ("total-rate", "confirmed"),
     ]
+    busy = decide(evidence(MOVING, phases=phases, cpu_idle_share=0.0, cpu_share_of_one_core=0.5))
+    assert (busy.status, busy.rivals) == ("undetermined", ("changed", "cpu"))
 
 
 def test_one_step_of_the_rate_is_a_phase_and_a_pause_or_more_requests_are_none() -> None:
@@ -302,11 +304,14 @@ def test_one_step_of_the_rate_is_a_phase_and_a_pause_or_more_requests_are_none()
     assert step([1e8] * 25, steady) == ()
     assert step([1e8] * 12 + [2e7] + [1e8] * 12, steady) == ()
     assert step(fall, [8.0] * 10 + [2.0] * 15) == ()
+    # A transfer that begins slowly is on no other path.
+    assert step([3e7] * 8 + [1e8] * 17, steady) == ()
+    assert len(step([3e7] * 15 + [1e8] * 10, steady)) == 2
 
 
 def test_the_first_answers_of_connections_are_no_phase() -> None:
     # Opening takes a round trip more than what follows: of seven, two.
-    rates, opening = [6e6] * 8 + [1.2e7] * 17, [1.0] * 8 + [0.0] * 17
+    rates, opening = [6e6] * 10 + [1.2e7] * 15, [1.0] * 10 + [0.0] * 15
     assert step(rates, [8.0] * 25), "without knowing of it"
     assert step(rates, [8.0] * 25, opening) == ()
     late = [1.2e7] * 15 + [4e6] * 10

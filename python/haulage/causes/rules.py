@@ -150,6 +150,9 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
                 )
             )
     first, second = (phase.rate_bits_per_second for phase in evidence.phases)
+    if _is_short_of_processors(evidence):
+        # Whatever else ran there may have begun, or ended, at that moment.
+        return replace(whole, cause="undetermined", status="undetermined", rivals=("changed", "cpu"))
     said = [f"The rate changed once, to {second / first:.2f} times, with as many requests in flight."]
     return replace(
         whole,

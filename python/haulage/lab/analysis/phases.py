@@ -18,6 +18,8 @@ LEAST_PARTS = 4
 SAME_IN_FLIGHT = 1.3
 #: Parts of the time that are looked at, of which the first and the last tell of opening and running out.
 PARTS = 25
+#: The part of the time in which a transfer may still be growing quicker.
+START = 0.35
 #: Where more of those in flight wait for the first answer of a new connection, which takes round trips more
 #: than the next ones, the rate is not that of the path.
 OPENING = 0.2
@@ -78,4 +80,7 @@ def step(
     if min(flying) <= 0 or max(flying) / min(flying) > SAME_IN_FLIGHT:
         return ()
     when = after[0] / len(rates)
+    # A transfer that begins slowly has found its rate by then; the path need not have changed.
+    if second > first and when <= START:
+        return ()
     return Phase(0.0, when, math.exp(first)), Phase(when, 1.0, math.exp(second))
