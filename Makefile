@@ -1,7 +1,7 @@
 # All that a person or a CI needs, from nothing: Rust 1.95 with rustfmt and clippy, Python 3.11, Go and
 # node are expected, everything else is fetched, pinned, into .venv, build and target.
 
-.PHONY: ready build checked demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock movers must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages grammar help
+.PHONY: ready build checked demo test test-rust rust-tests test-python test-hostile checks budget rust sentences test-clusters peers-suites conformance check bench bench-floor bench-peers campaign peers-bench docs clean lock movers must-show peers fuzz audit long lab-truth lab-statistics contract site packages carry test-packages help
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -29,7 +29,7 @@ CHECKED := --config crates/tests.toml --locked
 # Runs a stage of the tests and adds to build/costs.tsv what it took; make budget compares that with tests/budget.toml.
 STAGE := $(PYTHON) scripts/stage.py build/costs.tsv
 
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.json')
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 help:
 	@echo "make build   the command, in .venv/bin/haul"
@@ -214,7 +214,6 @@ checks:
 	$(BIN)/python scripts/check_imports.py
 	$(BIN)/python scripts/check_files.py
 	$(BIN)/python scripts/check_words.py
-	$(BIN)/python scripts/python_grammar.py --check
 	$(BIN)/codespell
 
 # ARGS=--quick for a look.
@@ -290,7 +289,7 @@ contract: $(STAMPS)/checked $(STAMPS)/dev
 	$(BIN)/python tests/contract.py $(ARGS)
 
 # The wheel, the command, the .deb and the .rpm, for glibc 2.17 and newer: everything is compiled once more.
-packages: build grammar $(STAMPS)/packaging build/packaging/bin/nfpm
+packages: build $(STAMPS)/packaging build/packaging/bin/nfpm
 	sh packaging/build.sh
 
 $(STAMPS)/packaging: requirements/packaging.txt
@@ -318,10 +317,6 @@ build/chroots/bookworm:
 # The oldest that Debian's archive serves: glibc 2.31; no Python.
 build/chroots/bullseye:
 	sh packaging/chroot.sh bullseye $@ ca-certificates
-
-# After a change of a command that is in Python: what completions, manual pages and the command without Python know of it.
-grammar: $(STAMPS)/dev
-	$(BIN)/python scripts/python_grammar.py
 
 # The documents as pages that need no server and no network.
 site: $(STAMPS)/dev $(STAMPS)/node

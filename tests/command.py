@@ -13,6 +13,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import warm
+from haulage import _engine
+from haulage.__main__ import run
 
 HAUL = Path(sys.executable).parent / "haul"
 #: What would make a result depend on the machine the tests run on.
@@ -76,6 +78,12 @@ class Result:
             told = [told for event in self.events for told in (event, *event.get("failures", ()))]
             said |= {failure["hint"] for failure in told if failure.get("hint")}
         return said
+
+
+def in_process(*arguments: str) -> int:
+    """Run `haul ARGUMENTS` in this process, without its signals; return the exit code."""
+    begun = _engine.main(["haul", *arguments])
+    return begun if isinstance(begun, int) else run(*begun)
 
 
 class Haul:

@@ -22,12 +22,6 @@ def script(name: str) -> dict[str, object]:
     return runpy.run_path(str(PACKAGING / name))
 
 
-def test_the_rust_command_knows_the_grammar_of_those_in_python() -> None:
-    check = [sys.executable, str(ROOT / "scripts/python_grammar.py"), "--check"]
-    ran = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-
-
 def test_the_version_stands_in_one_place() -> None:
     said = subprocess.run(
         [sys.executable, PACKAGING / "release.py", "version"], capture_output=True, text=True, check=True

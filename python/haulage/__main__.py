@@ -1,14 +1,37 @@
-"""The command ``haul``: an entry point into Rust, and commands in Python.
+"""The command ``haul``: an entry point into Rust, which parses, and the commands in Python.
 
 Imports nothing but the engine unless asked to, so that the command starts as quickly as Python does.
 """
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 
-#: Commands whose packages are extras.
-_PYTHON = ("lab", "why", "watch", "table", "view", "index", "doctor")
+#: Where each command in Python is. A part whose packages are missing does not hold up the others.
+_WHERE = {
+    "doctor": "haulage.doctor.cli:doctor",
+    "index": "haulage.view.cli:index",
+    "lab compare": "haulage.lab.cli.read:compare",
+    "lab generate": "haulage.lab.cli.generate:generate",
+    "lab plans": "haulage.lab.cli.read:plans",
+    "lab predict": "haulage.lab.cli.predict:predict",
+    "lab profile": "haulage.lab.cli.read:profile",
+    "lab report": "haulage.lab.cli.read:report",
+    "lab rerun": "haulage.lab.cli.run:rerun",
+    "lab run": "haulage.lab.cli.run:run",
+    "lab verify": "haulage.lab.cli.read:verify",
+    "table backup": "haulage.tables.moving.cli:backup",
+    "table copy": "haulage.tables.moving.cli:copy",
+    "table export": "haulage.tables.moving.cli:export",
+    "table import": "haulage.tables.moving.cli:import_",
+    "table plan": "haulage.tables.plan.cli:plan",
+    "table restore": "haulage.tables.moving.cli:restore",
+    "table serve": "haulage.tables.serve.cli:serve",
+    "table verify": "haulage.tables.moving.cli:verify",
+    "view": "haulage.view.cli:view",
+    "watch": "haulage.watch.cli:watch",
+    "why": "haulage.lab.why.cli:why",
+}
 
 
 def main() -> int:
@@ -21,87 +44,56 @@ def main() -> int:
         from haulage.children import end_with_parent
 
         end_with_parent()
-    if any(word in _PYTHON for word in sys.argv[1:]):
-        code = _if_in_python()
-        if code is not None:
-            return code
     try:
-        from haulage._engine import main as run
+        from haulage._engine import main as begin
     except KeyboardInterrupt:
         # The engine takes signals as soon as it is there.
         return 130
-    return run(["haul", *sys.argv[1:]])
-
-
-def _if_in_python() -> int | None:
-    """Run the command that the arguments name, if it is one of those in Python; return its exit code."""
     try:
+        begun = begin(["haul", *sys.argv[1:]])
+        if isinstance(begun, int):
+            return begun
         from haulage.commands import interrupts
-        from haulage.commands.leading import leading, not_again, without_verbose
+        from haulage.standard_streams import watched
 
-        led, arguments = leading(sys.argv[1:])
-        if not arguments or arguments[0] not in _PYTHON:
-            return None
-        # What all commands take may stand before the name, too. None of these has another option -v.
-        before, verbose = without_verbose(led)
-        options, more = without_verbose(arguments[1:])
         interrupts.take()
         try:
-            return _in_python(arguments[0], [*not_again(before, options), *options], verbose + more)
+            code = watched(lambda: run(*begun))
+            if begun[0] == "watch" and "haulage.watch.cli" in sys.modules:
+                from haulage.watch.cli import leave
+
+                leave(code)
+            return code
         finally:
             interrupts.ignore()
     except KeyboardInterrupt:
-        # While its packages are loaded, which takes a second; afterwards each command says so itself.
         print("haul: interrupted", file=sys.stderr)  # noqa: T201
         return 130
 
 
-def _in_python(command: str, arguments: list[str], verbose: int = 0) -> int:
-    """Run one of the commands whose packages are extras."""
-    if verbose:
-        from haulage._engine import say_decisions
+def run(command: str, extra: str, given: dict[str, object]) -> int:
+    """Run a command in Python with what the engine has read from the command line; return the exit code."""
+    from haulage.commands import running
 
-        say_decisions(min(verbose, 2))
-    try:
-        if command == "lab":
-            from haulage.lab.cli import main as run
-        elif command == "watch":
-            from haulage.watch.cli import main as run
-        elif command == "doctor":
-            from haulage.doctor import asking
-            from haulage.doctor.cli import main as run
-
-            asking.verbose = min(verbose, 2)
-        elif command == "table":
-            from haulage.tables.cli import main as run
-        elif command == "view":
-            run = _view
-        elif command == "index":
-            from haulage.view.cli import index_main as run
-        else:
-            from haulage.lab.why.cli import main as run
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "haulage":
-            raise
-        missing = f"haul: start {command}: the package {error.name} is missing"
-        extra = {"watch": "watch", "table": "tables", "view": "view", "index": "view"}.get(command, "lab")
-        print(f"{missing} (hint: pip install 'haulage[{extra}]')", file=sys.stderr)  # noqa: T201
-        return 2
-    from haulage.standard_streams import watched
-
-    return watched(lambda: run(arguments))
+    # Not by the name of the module, which most of them use.
+    given["as_json"] = given.pop("json")
+    return running.run(lambda: _function(command), command, extra, given)
 
 
-def _view(arguments: Sequence[str]) -> int:
-    """Run ``haul view``, which draws rows of tables too: the two know each other here only."""
-    from haulage.view.cli import view_main
+def _function(command: str) -> Callable[..., int | None]:
+    from functools import partial
+    from importlib import import_module
 
-    def rows(url, options, filter, most_rows):  # type: ignore[no-untyped-def]
-        from haulage.tables.reading import columns
+    module, _, name = _WHERE[command].partition(":")
+    function: Callable[..., int | None] = getattr(import_module(module), name)
+    return partial(function, rows=_rows) if command == "view" else function
 
-        return columns(url, options, filter, most_rows)
 
-    return view_main(arguments, rows)
+def _rows(url, options, filter, most_rows):  # type: ignore[no-untyped-def]
+    """Read rows of tables for ``haul view``: the two know each other here only."""
+    from haulage.tables.reading import columns
+
+    return columns(url, options, filter, most_rows)
 
 
 if __name__ == "__main__":

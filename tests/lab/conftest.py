@@ -27,10 +27,10 @@ def haul(haul: Haul, cache: Path) -> Haul:
 
 @pytest.fixture
 def in_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> InProcess:
     """The commands of the lab without a process of their own: to load their packages takes a second."""
-    return InProcess(tmp_path, monkeypatch, capsysbinary)
+    return InProcess(tmp_path, monkeypatch, capfdbinary)
 
 
 @pytest.fixture

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command import Result, clean_environment
-from haulage.lab import cli
-from haulage.lab.why import cli as why
-
-COMMANDS = {"lab": cli.main, "why": why.main}
+from command import Result, clean_environment, in_process
 
 
 class InProcess:
@@ -28,7 +24,7 @@ class InProcess:
         """Run it; fail unless it ends with `code`."""
         self._captured.readouterr()
         line = [*map(str, args)]
-        ended = COMMANDS[command](line)
+        ended = in_process(command, *line)
         said = self._captured.readouterr()
         result = Result(["haul", command, *line], ended, said.out, said.err.decode(errors="replace"))
         assert ended == code, f"{' '.join(result.args)}\nended with {ended}, not {code}:\n{result.stderr}"

@@ -17,10 +17,9 @@ import pytest
 from rich.console import Console
 
 import haulage
-from command import Haul
+from command import Haul, in_process as run
 from haulage import lab
 from haulage.lab import planfile
-from haulage.lab.cli import main
 from haulage.lab.plan import METHODS
 from haulage.lab.progress import Show
 from haulage.lab.runner import RunProgress
@@ -240,16 +239,16 @@ def test_help_has_examples_and_exit_codes(in_process: InProcess, command: str) -
 
 
 def test_plans_are_listed_and_printed(haul: Haul, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plans"]) == 0
+    assert run("lab", "plans") == 0
     listed = capsys.readouterr().out
     for name in planfile.names():
         assert f"{name} " in listed
         # In this process, where the packages of the lab are loaded once for all of them.
-        assert main(["plans", name]) == 0
+        assert run("lab", "plans", name) == 0
         assert tomllib.loads(capsys.readouterr().out)["name"] == name
     name = min(planfile.names())
     assert tomllib.loads(haul("lab", "plans", name).text)["name"] == name
-    assert main(["plans", "--json"]) == 0
+    assert run("lab", "plans", "--json") == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {line["plan"] for line in lines} == set(planfile.names())
 
@@ -279,7 +278,7 @@ def test_the_command_starts_without_the_packages_of_the_lab() -> None:
         "import sys\n"
         "class Absent:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in {'numpy', 'duckdb', 'pandas', 'click', 'rich', 'psutil'}:\n"
+        "        if name.partition('.')[0] in {'numpy', 'duckdb', 'pandas', 'rich', 'psutil'}:\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "from haulage.__main__ import main\n"
@@ -297,7 +296,7 @@ def test_the_command_starts_without_the_packages_of_the_lab() -> None:
 def test_importing_haulage_imports_no_heavy_package() -> None:
     code = "import sys, haulage, haulage.__main__, haulage.lab; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"numpy", "pandas", "duckdb", "scipy", "altair", "click", "rich", "psutil"}
+    heavy = {"numpy", "pandas", "duckdb", "scipy", "altair", "rich", "psutil"}
     assert not heavy & set(ran.stdout.split())
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from command import in_process
 from haulage.lab import profile
 from haulage.lab.analysis.query import open_run, run as ask
-from haulage.lab.cli import main
 from lab import made_runs
 from sentences import Sentence
 
@@ -66,7 +66,7 @@ def test_a_sweep_whose_files_are_too_small_is_called_that(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], sentence: Sentence
 ) -> None:
     folder = sweep(tmp_path / "run", 2 * MIB, [1, 2, 4, 8, 16])
-    assert main(["profile", str(folder)]) == 2
+    assert in_process("lab", "profile", str(folder)) == 2
     said = capsys.readouterr().err
     sentence(said)
 

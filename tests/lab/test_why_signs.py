@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from command import Haul
+from command import Haul, in_process
 from endpoints import Endpoint
-from haulage.lab.why import cli
 from haulage.lab.why.drawing import page
 from haulage.lab.why.experiment import experiment, unknown
 from haulage.lab.why.explaining import Explanation, explain
@@ -338,7 +337,7 @@ def test_a_record_comes_from_standard_input(
     lines = ("\n".join(made.as_events(rows)) + "\n").encode()
     for content in (path.read_bytes(), lines):
         from_input(content, monkeypatch)
-        assert cli.main(["-", "--json"]) == 0
+        assert in_process("why", "-", "--json") == 0
         answer = json.loads(capsys.readouterr().out)
         assert (answer["cause"], answer["record"]) == ("shared", "-")
 
@@ -355,7 +354,7 @@ def test_what_is_no_record_on_standard_input_is_refused(
     content: bytes, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from_input(content, monkeypatch)
-    assert cli.main(["-"]) == code
+    assert in_process("why", "-") == code
     error = capsys.readouterr().err
     assert said in error
     assert "haul-why-" not in error

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
+from command import in_process
 from haulage.errors import HaulageError
-from haulage.tables.cli import main
 from haulage.tables.plan import predict, propose
 from haulage.tables.plan.data import Data
 from tables.making import make
@@ -34,13 +34,13 @@ class Said(NamedTuple):
 
 
 @pytest.fixture
-def plan(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(capfd: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """The command, in this process, in the folder with files."""
     monkeypatch.chdir(folder)
 
     def run(*arguments: str, code: int = 0) -> Said:
-        ended = main(["plan", *arguments])
-        said = Said(*capsys.readouterr())
+        ended = in_process("table", "plan", *arguments)
+        said = Said(*capfd.readouterr())
         assert ended == code, said
         return said
 
@@ -206,25 +206,13 @@ def test_a_file_that_is_damaged_within_is_an_error_not_a_crash(plan: Plan, folde
 @pytest.mark.parametrize("module", ["duckdb", "altair"])
 def test_a_package_that_is_missing_is_named(folder: Path, module: str) -> None:
     script = (
-        f"import sys; sys.modules['{module}'] = None; "
-        "from haulage.tables.cli import main; sys.exit(main(sys.argv[1:]))"
+        f"import sys; sys.modules['{module}'] = None; from haulage.__main__ import main; sys.exit(main())"
     )
-    command = [sys.executable, "-c", script, "plan", "weather.parquet", "--plot", "a.svg"]
+    command = [sys.executable, "-c", script, "table", "plan", "weather.parquet", "--plot", "a.svg"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert ran.returncode == 2
     hints = {"duckdb": "pip install 'haulage[tables]'", "altair": "pip install 'haulage[lab]'"}
     assert f"(hint: {hints[module]})" in ran.stderr
-
-
-def test_the_reference_names_every_option(plan: Plan) -> None:
-    section = (
-        (ROOT / "docs/reference/command.md").read_text().split("## haul table plan")[1].split("## haul ")[0]
-    )
-    named = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
-    documented = set(re.findall(r"`(--?[a-z][\w-]*)", " ".join(named)))
-    options = plan("--help").stdout.split("Options:")[1].split("Examples:")[0]
-    heads = re.findall(r"^  (-.*?)(?:  |$)", options, re.MULTILINE)
-    assert documented == set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", " ".join(heads)))
 
 
 def test_the_group_names_what_is_there() -> None:

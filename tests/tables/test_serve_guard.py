@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from command import in_process
 from haulage.errors import BusyError, CredentialError, HaulageError, NotFoundError
-from haulage.tables.cli import main
 from haulage.tables.serve.answering import Bounds
 from haulage.tables.serve.app import Limits
 from haulage.tables.serve.arrow import batch_of
@@ -257,7 +257,7 @@ def test_the_command_says_what_to_do(
 ) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "there.parquet")
     monkeypatch.chdir(tmp_path)
-    assert main(["serve", *line.split()]) == code
+    assert in_process("table", "serve", *line.split()) == code
     said = capfd.readouterr().err
     assert "(hint: " in said
     sentence(said)
@@ -268,7 +268,7 @@ def test_the_command_says_what_to_do(
 def test_a_token_that_nobody_could_show_opens_nothing(
     listen: str, token: str, capfd: pytest.CaptureFixture[str], sentence: Sentence
 ) -> None:
-    assert main(["serve", "a.parquet", "--listen", listen, "--token", token]) == 2
+    assert in_process("table", "serve", "a.parquet", "--listen", listen, "--token", token) == 2
     said = capfd.readouterr().err
     sentence(said)
 
@@ -281,9 +281,9 @@ def test_the_address_of_the_page_holds_the_whole_token(
     monkeypatch.setattr(Server, "run", lambda server: server._socket.close())
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     words = ["serve", str(tmp_path / "a.parquet"), "--listen", "127.0.0.1:0", "--json"]
-    assert main([*words, *([] if given is None else ["--token", given])]) == 0
+    assert in_process("table", *words, *([] if given is None else ["--token", given])) == 0
     shown = json.loads(capfd.readouterr().out)["token"]
-    assert main([*words[:-1], "--token", shown or "none"]) == 0
+    assert in_process("table", *words[:-1], "--token", shown or "none") == 0
     found = parse_qs(urlsplit(capfd.readouterr().err.strip()).fragment).get("token")
     assert found == (None if given == "none" else [shown])
     assert len(shown or "") == {None: 22, "auto": 22, "none": 0}.get(given, 12)
@@ -294,7 +294,7 @@ def test_a_blank_token_of_the_environment_opens_nothing_to_others(
     token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HAULAGE_TABLE_TOKEN", token)
-    assert main(["serve", "a.parquet", "--listen", "0.0.0.0:0"]) == 2
+    assert in_process("table", "serve", "a.parquet", "--listen", "0.0.0.0:0") == 2
 
 
 @pytest.mark.parametrize(

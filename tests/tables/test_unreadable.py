@@ -57,10 +57,11 @@ CASES = [
 #: Runs lines of `haul table`, each as a process of its own would.
 RUN = """
 import contextlib, io, json, sys
-from haulage.tables.cli import main
+from haulage import _engine
+from haulage.__main__ import run
 for line in json.load(sys.stdin):
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        print(json.dumps([main(line), said.getvalue()]))
+        print(json.dumps([run(*_engine.main(["haul", "table", *line])), said.getvalue()]))
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import urllib.request
@@ -112,16 +111,3 @@ def test_wrong_arguments(arguments: list[str], code: int, tmp_path: Path, senten
     assert run.returncode == code, run.stderr
     sentence(run.stderr)
     assert "Traceback" not in run.stderr
-
-
-@pytest.mark.parametrize("name", ["view", "index"])
-def test_the_reference_names_every_option(name: str, tmp_path: Path) -> None:
-    section = (ROOT / "docs/reference/command.md").read_text().split(f"## haul {name}\n")[1].split("\n## ")[0]
-    named = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
-    written = set(re.findall(r"`(--?[a-z][\w-]*)", " ".join(named)))
-    run = subprocess.run(
-        [HAUL, name, "--help"], capture_output=True, text=True, env=clean_environment(tmp_path), check=True
-    )
-    options = run.stdout.split("Options:")[1].split("Examples:")[0]
-    heads = re.findall(r"^  (-.*?)(?:  |$)", options, re.MULTILINE)
-    assert written == set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", " ".join(heads)))

@@ -414,15 +414,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(haul: Haul, folder: InFolder)
         assert watching.stderr.read() == b""
 
 
-def test_the_reference_names_every_option(haul: Haul) -> None:
-    section = (ROOT / "docs/reference/command.md").read_text().split("## haul watch")[1].split("## haul ")[0]
-    named = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
-    written = set(re.findall(r"`(--?[a-z][\w-]*)", " ".join(named)))
-    options = haul("watch", "--help").text.split("Options:")[1].split("Examples:")[0]
-    heads = re.findall(r"^  (-.*?)(?:  |$)", options, re.MULTILINE)
-    assert written == set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", " ".join(heads)))
-
-
 def test_the_guide_names_every_column() -> None:
     section = (ROOT / "docs/guides/watch.md").read_text().split("## Rows to keep")[1].split("\n## ")[0]
     named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)))

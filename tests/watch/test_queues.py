@@ -21,11 +21,9 @@ from typing import Any
 import pytest
 
 import haulage.watch
-from command import Haul
+from command import Haul, in_process
 from endpoints import Endpoint, free_port
-from haulage.commands.running import run
 from haulage.errors import HaulageError, NotFoundError
-from haulage.watch.cli import watch
 from haulage.watch.following import Follower
 from haulage.watch.log import log_at
 from haulage.watch.queues.account import opened
@@ -316,7 +314,7 @@ def test_what_was_not_sent_is_said_at_the_end(
     folder: InFolder,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", queues.connection_string)
@@ -324,8 +322,8 @@ def test_what_was_not_sent_is_said_at_the_end(
     monkeypatch.setattr("haulage.watch.other_sources.END_S", 1.0)
     written(folder, 3)
     words = [str(folder.root), "--once", "--quiet", "--send", "none-of-these"]
-    assert run(watch, "watch", words, extra="watch") == 1
-    said = capsys.readouterr().err
+    assert in_process("watch", *words) == 1
+    said = capfd.readouterr().err
     assert "not all of the log is in the queue: send to queue://none-of-these: 404 QueueNotFound" in said
     assert "the log has it all" in said
 

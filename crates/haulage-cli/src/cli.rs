@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use crate::args::OutputArgs;
 use crate::command::Command;
+use crate::python;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -46,7 +47,12 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Parses the arguments, the program's name first. The error may be a request for help.
+/// The grammar of all commands, those in Python too.
+pub fn grammar() -> clap::Command {
+    Cli::command().subcommands(python::commands())
+}
+
+/// Parses the arguments of a command in Rust, the program's name first. The error may be a request for help.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(args)
 }
@@ -54,11 +60,10 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_grammar_is_sound() {
-        Cli::command().debug_assert();
+        grammar().debug_assert();
     }
 
     #[test]

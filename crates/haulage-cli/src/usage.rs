@@ -3,36 +3,46 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Mistake};
 use haulage::{Error, ErrorKind};
 
-use crate::cli::Cli;
+use crate::cli;
+use crate::python;
 use crate::render::public_url;
 use crate::stop::Stop;
 
 /// Whose values may hold a password. What is wrong with them is said without them.
-const SECRET: [&str; 1] = ["--proxy"];
+const SECRET: [&str; 2] = ["--proxy", "--token"];
 
 /// Prints what was asked for or what is wrong; returns the exit code.
-pub fn report(ending: &clap::Error, args: &[OsString]) -> u8 {
+pub fn report(ending: &clap::Error, args: &[OsString], has_python: bool) -> u8 {
+    let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     match ending.kind() {
         Mistake::DisplayHelp | Mistake::DisplayVersion => {
+            let install = if has_python { None } else { how_to_have(&command_name(args)) };
+            let mut stdout = std::io::stdout();
             // A reader that has seen enough (`haul help | head`) is no failure.
-            match ending.print().and_then(|()| std::io::stdout().flush()) {
+            match ending
+                .print()
+                .and_then(|()| write!(stdout, "{}", install.unwrap_or_default()))
+                .and_then(|()| stdout.flush())
+            {
                 Ok(()) => 0,
                 Err(error) => Stop::from_write(error).report(false),
             }
         }
-        Mistake::DisplayHelpOnMissingArgumentOrSubcommand => {
+        Mistake::DisplayHelpOnMissingArgumentOrSubcommand if !json => {
             let _ = ending.print();
             ErrorKind::Usage.exit_code()
         }
-        _ => {
-            let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-            Stop::Error(explain(ending, args)).report(json)
-        }
+        _ => Stop::Error(explain(ending, args)).report(json),
     }
+}
+
+/// What stands below the help of a command that is in Python.
+fn how_to_have(command: &str) -> Option<String> {
+    let install = python::install(python::extra(command)?);
+    Some(format!("\nhaul {command} comes with the Python package: {install}\n"))
 }
 
 /// The mistake as one line in our own words: what, why, what to do.
@@ -70,7 +80,7 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
             let hint = suggestion(mistake, option_of_others(&command, &name), ContextKind::SuggestedArg);
             error(name, cause.to_owned()).hint(hint.unwrap_or(see_help))
         }
-        Mistake::InvalidSubcommand => unknown_command(mistake),
+        Mistake::InvalidSubcommand => unknown_command(mistake, &command),
         Mistake::MissingRequiredArgument => {
             let missing: Vec<String> =
                 texts(mistake, ContextKind::InvalidArg).iter().map(|name| bare(name)).collect();
@@ -88,9 +98,11 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
             };
             error(name, cause).hint(see_help)
         }
-        Mistake::MissingSubcommand => {
-            error("arguments".to_owned(), "no command".to_owned()).hint("haul --help lists the commands")
+        Mistake::MissingSubcommand | Mistake::DisplayHelpOnMissingArgumentOrSubcommand => {
+            error("arguments".to_owned(), "no command".to_owned()).hint(see_list(&command))
         }
+        Mistake::WrongNumberOfValues => error(option(mistake), "needs a value".to_owned()).hint(see_help),
+        Mistake::TooManyValues => error(option(mistake), "takes no value".to_owned()).hint(see_help),
         Mistake::InvalidUtf8 => error("arguments".to_owned(), "a name is not valid UTF-8".to_owned()),
         _ => {
             let text = mistake.to_string();
@@ -120,6 +132,13 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["--log-file", "--log-level"], "use -v, or --json to let a program read"),
 ];
 
+/// What to do in place of an option of stores where other tools are started too, which learn from the environment how to reach them.
+const OPTIONS_OF_RUNS: &[(&[&str], &str)] = &[
+    (&["--ca"], "set SSL_CERT_FILE, which the other tools of a run read, too"),
+    (&["--proxy"], "set HTTPS_PROXY, which the other tools of a run read, too"),
+    (&["--endpoint"], "write the whole URL of the container: --to https://HOST/CONTAINER"),
+];
+
 /// What to write in place of a command of other tools.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["copy", "copyto", "get", "upload", "download"], "haul cp SRC DST"),
@@ -145,6 +164,8 @@ fn of_others(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static s
 /// The same for an option of one command.
 fn option_of_others(command: &str, name: &str) -> Option<&'static str> {
     match name {
+        _ if matches!(command, "lab run" | "lab rerun") => of_others(OPTIONS_OF_RUNS, name),
+        _ if python::extra(command).is_some() => None,
         "-R" | "--recursive" if matches!(command, "ls" | "rm") => Some("use -r"),
         "-r" | "-R" | "--recursive" => {
             Some("leave it out: folders are always copied with everything in them")
@@ -162,11 +183,16 @@ fn value_of_others(option: &str, value: &str) -> Option<&'static str> {
     }
 }
 
-fn unknown_command(mistake: &clap::Error) -> Error {
+fn unknown_command(mistake: &clap::Error, above: &str) -> Error {
     let name = texts(mistake, ContextKind::InvalidSubcommand).concat();
-    let hint = suggestion(mistake, of_others(COMMANDS, &name), ContextKind::SuggestedSubcommand);
-    Error::new(ErrorKind::Usage, "parse", name, "no such command")
-        .hint(hint.unwrap_or_else(|| "haul --help lists the commands".to_owned()))
+    let known = of_others(COMMANDS, &name).filter(|_| above.is_empty());
+    let hint = suggestion(mistake, known, ContextKind::SuggestedSubcommand);
+    Error::new(ErrorKind::Usage, "parse", public_url(&name), "no such command")
+        .hint(hint.unwrap_or_else(|| see_list(above)))
+}
+
+fn see_list(command: &str) -> String {
+    format!("haul {command}{}--help lists the commands", if command.is_empty() { "" } else { " " })
 }
 
 /// The option a mistake is about, without the name of its value.
@@ -199,9 +225,16 @@ fn bare(name: &str) -> String {
     public_url(name.trim_matches(['<', '>', '.', '[', ']'])).to_owned()
 }
 
-/// The command among the arguments, if one can be made out.
+/// The command among the arguments, `lab run` for one, if one can be made out.
 fn command_name(args: &[OsString]) -> String {
-    let known = Cli::command();
-    let mut names = args.iter().skip(1).filter_map(|arg| arg.to_str());
-    names.find(|arg| known.find_subcommand(arg).is_some()).unwrap_or_default().to_owned()
+    let mut known = cli::grammar();
+    known.build();
+    let (mut known, mut names) = (&known, Vec::new());
+    for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| *word != "help") {
+        if let Some(found) = known.find_subcommand(word) {
+            names.push(word);
+            known = found;
+        }
+    }
+    names.join(" ")
 }

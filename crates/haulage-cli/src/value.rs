@@ -1,6 +1,7 @@
 //! Parsers of option values: the engine's own, so that the command, Python and plan files agree.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -43,6 +44,45 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
             .hint("write a duration such as 30s"));
     }
     Ok(duration)
+}
+
+/// The same in seconds.
+pub fn seconds(text: &str) -> Result<f64, Error> {
+    duration(text).map(|duration| duration.as_secs_f64())
+}
+
+/// A size with its unit, in bytes.
+pub fn bytes(text: &str) -> Result<u64, Error> {
+    size(text).map(ByteSize::bytes)
+}
+
+/// A whole number in this range.
+pub fn whole(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<u64, Error> + Clone + Send + Sync + 'static {
+    move |text| {
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            let end = if *range.end() == u64::MAX { String::new() } else { format!(" to {}", range.end()) };
+            not_valid(text).hint(format!("write a whole number from {}{end}", range.start()))
+        })
+    }
+}
+
+/// A number that is good enough; the hint says which are.
+pub fn number(
+    hint: &'static str,
+    good: fn(f64) -> bool,
+) -> impl Fn(&str) -> Result<f64, Error> + Clone + Send + Sync + 'static {
+    move |text| text.parse().ok().filter(|&number| good(number)).ok_or_else(|| not_valid(text).hint(hint))
+}
+
+/// One of several numbers of nodes.
+pub fn node_count(text: &str) -> Result<u64, Error> {
+    whole(1..=u64::MAX)(text.trim()).map_err(|error| error.hint("write --nodes 1,2,4"))
+}
+
+fn not_valid(text: &str) -> Error {
+    Error::new(ErrorKind::Usage, "parse", text, "not a valid value")
 }
 
 /// How long ago, with its unit; zero is now.
@@ -170,6 +210,17 @@ mod tests {
         assert_eq!(size_setting("atuo").unwrap_err().hint_text(), Some("write auto or a size such as 8MiB"));
         assert_eq!(concurrency("32").unwrap(), Setting::Fixed(32));
         assert!(concurrency("0").is_err());
+    }
+
+    #[test]
+    fn numbers_are_within_their_range() {
+        assert_eq!(whole(1..=9)("9").unwrap(), 9);
+        assert_eq!(whole(1..=9)("10").unwrap_err().hint_text(), Some("write a whole number from 1 to 9"));
+        assert_eq!(whole(1..=u64::MAX)("0").unwrap_err().hint_text(), Some("write a whole number from 1"));
+        let above_zero = number("write a number greater than 0", |number| number > 0.0);
+        assert_eq!(above_zero("0.5").unwrap(), 0.5);
+        assert!(above_zero("0").is_err() && above_zero("NaN").is_err());
+        assert_eq!((seconds("90ms").unwrap(), bytes("1KiB").unwrap()), (0.09, 1024));
     }
 
     #[test]

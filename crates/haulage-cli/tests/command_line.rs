@@ -174,7 +174,7 @@ fn nodes_need_the_python_package() {
 fn lab_needs_the_python_package() {
     assert_eq!(
         mistake(&["lab", "run", "--to", "emulated:wan"]),
-        "haul: start lab run --to emulated:wan: this needs the Python package \
+        "haul: start lab run: this needs the Python package \
          (hint: in a virtual environment, run pip install \"$(echo ./haulage-*.whl)[lab]\" in the folder of the wheel, \
          and use the haul that it installs)"
     );
@@ -185,7 +185,7 @@ fn lab_needs_the_python_package() {
 fn watch_needs_the_python_package() {
     assert_eq!(
         mistake(&["watch", "az://logs/jobs"]),
-        "haul: start watch az://logs/jobs: this needs the Python package \
+        "haul: start watch: this needs the Python package \
          (hint: in a virtual environment, run pip install \"$(echo ./haulage-*.whl)[watch]\" in the folder of the wheel, \
          and use the haul that it installs)"
     );

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod access;
+mod call;
 mod cluster;
 mod content;
 mod emulator;
@@ -70,12 +71,16 @@ mod _engine {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command with `argv`, of which the first is the program's name; returns the exit code.
+    /// Runs the command with `argv`, of which the first is the program's name. Returns the exit code; or, for a command that is in
+    /// Python, its name, the extra of the package that it needs, and the values of its arguments.
     #[pyfunction]
     #[pyo3(signature = (argv, /))]
-    fn main(py: Python<'_>, argv: Vec<OsString>) -> PyResult<u8> {
-        let _interrupt = super::enter::DefaultInterrupt::set(py);
+    fn main(py: Python<'_>, argv: Vec<OsString>) -> PyResult<Bound<'_, PyAny>> {
         haulage_cli::cluster::host(super::cluster::drive);
-        Ok(py.detach(|| haulage_cli::main(argv)))
+        let begun = {
+            let _interrupt = super::enter::DefaultInterrupt::set(py);
+            py.detach(|| haulage_cli::begin(argv, true))
+        };
+        super::call::converted(py, begun)
     }
 }

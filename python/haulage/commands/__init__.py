@@ -1,1 +1,1 @@
-"""What all commands in Python share with those in Rust: words for mistakes, options, how they end."""
+"""What all commands in Python share: how they run and end, what they say, and options of stores."""

@@ -1,56 +1,46 @@
-"""How a command of click runs and ends, the same for all of them."""
+"""How a command in Python runs and ends, the same for all of them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import click
-
-from haulage.commands import grammar, mistakes
+from haulage.commands.saying import report, say, tell
 from haulage.errors import CancelledError, HaulageError, UsageError
+
+#: What Ctrl-C says of commands that keep something.
+_KEPT = "interrupted; finished cells are kept, --continue resumes"
+_INTERRUPTED = {"lab run": _KEPT, "lab rerun": _KEPT}
 
 
 def run(
-    command: click.Command,
-    name: str,
-    arguments: Sequence[str],
-    *,
-    extra: str,
-    interrupted: str = "interrupted",
-    obj: Any = None,
+    load: Callable[[], Callable[..., int | None]], command: str, extra: str, given: Mapping[str, Any]
 ) -> int:
     """Run a command; say on standard error why it fails, and return the exit code.
 
     Args:
-        command: What the arguments are for.
-        name: The name below ``haul``.
-        arguments: Of the command line.
+        load: Imports the function of the command.
+        command: Its names below ``haul``.
         extra: The extra of the package that has what it imports.
-        interrupted: What Ctrl-C says.
-        obj: The object of click's context.
+        given: What the command line gives, by the names of the function's arguments.
     """
-    path = f"haul {name}"
+    as_json = bool(given["as_json"])
     try:
-        code = command.main(args=list(arguments), prog_name=path, standalone_mode=False, obj=obj)
-        return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return 2
-    except click.ClickException as error:
-        return mistakes.report(grammar.explain(error, path), arguments)
-    except (KeyboardInterrupt, click.Abort):
-        mistakes.tell(CancelledError(name, "", interrupted), arguments)
-        mistakes.say(interrupted)
+        return load()(**given) or 0
+    except KeyboardInterrupt:
+        said = _INTERRUPTED.get(command, "interrupted")
+        if as_json:
+            tell(CancelledError(command, "", said))
+        say(said)
         return 130
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "haulage":
             raise
         cause = f"the package {error.name} is missing"
-        return mistakes.report(UsageError("start", name, cause, f"pip install 'haulage[{extra}]'"), arguments)
+        return report(UsageError("start", command, cause, f"pip install 'haulage[{extra}]'"), as_json)
     except HaulageError as error:
-        return mistakes.report(error, arguments)
+        return report(error, as_json)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     finally:

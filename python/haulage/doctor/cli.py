@@ -1,16 +1,17 @@
-"""The command ``haul doctor``: parse, one call, render. Needs no other package."""
+"""The command ``haul doctor``: one call, render. Needs no other package."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from haulage.commands import mistakes
+from haulage.commands.saying import echo
+from haulage.commands.stores import reached
+from haulage.doctor import asking
 from haulage.doctor.examining import examine, examine_project
 from haulage.doctor.finding import Finding, Report
 from haulage.doctor.page import as_page
@@ -19,151 +20,17 @@ from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageEr
 from haulage.outputs import check_page, refuse_other, same
 from haulage.words.printable import printable
 
-_EPILOG = """\
-Examples:
-  haul doctor                                   what is here
-  haul doctor az://climate/cmip6/               whether it can be reached and read
-  haul doctor az://climate/cmip6/ --write       and written: a tiny object, removed again
-  haul doctor --job az://climate/cmip6/ here/   whether there is room for a copy
-  haul doctor s3://archive --html doctor.html   a page to send to an administrator
-  haul doctor --project requirements.txt        whether all that a project needs is installed
-  haul doctor --serve                           a page to upload such a file to
-  haul doctor --project pyproject.toml --scheduler tcp://10.0.0.1:8786 --corrected new.toml
-                                                on every node too, and what the file would have to say
 
-Exit codes, if there is a fault those of the copy that it would spoil:
-  0  no faults                  4    not found
-  1  a copy would fail          5    bytes differ from their checksum
-  2  wrong usage                130  interrupted
-  3  credentials or permission
-"""
-#: The help of options that all commands take and that mean nothing here.
-_HIDDEN = argparse.SUPPRESS
-_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0}
-
-
-class _Parser(argparse.ArgumentParser):
-    """Names each mistake as all commands do."""
-
-    def parse_args(self, args: Sequence[str], namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
-        """Parse; raise ``UsageError`` for what is wrong."""
-        self._check_once(args)
-        try:
-            given, rest = self.parse_known_args(list(args), namespace)
-        except argparse.ArgumentError as error:
-            raise self._explain(error, args) from None
-        if not rest:
-            return given
-        if rest[0].startswith("-") and len(rest[0]) > 1:
-            known = [name for name, action in self._option_string_actions.items() if action.help != _HIDDEN]
-            raise mistakes.no_such_option(rest[0], known, self.prog)
-        raise mistakes.one_too_many(rest[0], self.prog)
-
-    def _check_once(self, args: Sequence[str]) -> None:
-        seen: list[argparse.Action] = []
-        for word in args[: args.index("--") if "--" in args else None]:
-            action = self._option_string_actions.get(word.partition("=")[0])
-            if action is not None and action in seen:
-                raise mistakes.given_twice(action.option_strings[-1], self.prog)
-            seen += [action] if action is not None else []
-
-    def _explain(self, error: argparse.ArgumentError, args: Sequence[str]) -> UsageError:
-        option = (error.argument_name or "arguments").rpartition("/")[2]
-        if error.message.startswith("ignored explicit argument"):
-            written = (word.partition("=") for word in args)
-            value = next((value for name, equals, value in written if equals and name == option), "")
-            return mistakes.takes_no_value(option, value, self.prog)
-        return mistakes.needs_a_value(option, self.prog)
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        if action.choices is not None and value not in action.choices:
-            choices = [str(choice) for choice in action.choices]
-            raise mistakes.not_one_of(action.option_strings[-1], str(value), choices, self.prog)
-
-    def _get_value(self, action: argparse.Action, text: str) -> object:
-        try:
-            return super()._get_value(action, text)
-        except argparse.ArgumentError as error:
-            raise mistakes.bad_value(action.option_strings[-1], text, error.message, self.prog) from None
-
-
-def _duration(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", text)
-    if found is None or not float(found[1]):
-        raise argparse.ArgumentTypeError("write a duration such as 5s")
-    return float(found[1]) * _SECONDS[found[2]]
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError("write a whole number from 0 to 65535")
-    return int(text)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="haul doctor",
-        description="Say what is here, what is missing and what to do: this machine, a service, a copy.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        exit_on_error=False,
-    )
-    parser.add_argument("url", metavar="URL", nargs="?", help="container, bucket, prefix, object or folder")
-    parser.add_argument(
-        "--job", nargs=2, metavar=("SRC", "DST"), help="check what a copy from SRC to DST needs"
-    )
-    parser.add_argument(
-        "--write",
-        action="store_true",
-        help="test permissions by writing a tiny object, which is removed again",
-    )
-    project = parser.add_argument_group("projects")
-    project.add_argument(
-        "--project", metavar="FILE", help="compare requirements.txt, pyproject.toml or environment.yml"
-    )
-    project.add_argument("--scheduler", metavar="ADDRESS", help="also check each node of this Dask cluster")
-    project.add_argument("--scheduler-file", metavar="FILE", help="the same, by the scheduler's file")
-    project.add_argument("--corrected", metavar="FILE", help="write the project's file for what is installed")
-    project.add_argument(
-        "--serve", action="store_true", help="serve a page on this machine to upload a project's file to"
-    )
-    project.add_argument("--port", metavar="N", type=_port, help="of that page [default: a free one]")
-    parser.add_argument(
-        "--timeout",
-        metavar="DURATION",
-        type=_duration,
-        help="time limit for each check [default: 5s; 30s for a project]",
-    )
-    parser.add_argument("--html", metavar="FILE", help="also write the findings as a page")
-    parser.add_argument("--json", action="store_true", help="print all findings as one line of JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print faults only")
-    parser.add_argument("--progress", choices=("auto", "bar", "plain", "none"), help=_HIDDEN)
-    stores = parser.add_argument_group("stores")
-    stores.add_argument("--endpoint", metavar="URL", help="the service of az:// or s3://")
-    stores.add_argument("--region", metavar="NAME", help="region of an S3 bucket")
-    stores.add_argument("--addressing", choices=("auto", "path", "virtual"), help="how S3 URLs name a bucket")
-    stores.add_argument("--no-sign-request", action="store_true", help="send S3 requests without a signature")
-    stores.add_argument(
-        "--requester-pays", action="store_true", help="agree to pay for reads from requester-pays S3 buckets"
-    )
-    stores.add_argument("--insecure-http", action="store_true", help="allow plain http to other machines")
-    stores.add_argument("--proxy", metavar="URL|none", help="use this proxy, or none")
-    stores.add_argument("--bind", metavar="ADDRESS", help="connect from this address of the machine")
-    stores.add_argument(
-        "--ca", metavar="FILE", help="also trust the certificate authorities in this file (PEM)"
-    )
-    return parser
-
-
-def _run(arguments: Sequence[str]) -> int:
-    given = _parser().parse_args(arguments)
+def doctor(**values: Any) -> int:
+    """Say what is here, what is missing and what to do: this machine, a service, a copy."""
+    given = SimpleNamespace(**values)
+    asking.verbose = min(given.verbose, 2)
     _check_usage(given)
     # Before the work, not after it.
     _check_files(given)
     if given.serve:
         return _serve(given)
-    screen = None if given.json or given.quiet else Screen(sys.stdout)
+    screen = None if given.as_json or given.quiet else Screen(sys.stdout)
     told: str | None = None
 
     def show(finding: Finding) -> None:
@@ -179,7 +46,7 @@ def _run(arguments: Sequence[str]) -> int:
     return _render(report, given)
 
 
-def _serve(given: argparse.Namespace) -> int:
+def _serve(given: SimpleNamespace) -> int:
     try:
         from haulage.doctor.upload import UploadPage
         from haulage.web.stopping import stopped_by_ctrl_c
@@ -189,15 +56,15 @@ def _serve(given: argparse.Namespace) -> int:
 
     page = UploadPage(given.port or 0, given.scheduler, given.scheduler_file, given.timeout)
     with stopped_by_ctrl_c(page.stop):
-        if given.json:
-            print(json.dumps({"event": "serving", "url": page.url}), flush=True)  # noqa: T201
+        if given.as_json:
+            echo(json.dumps({"event": "serving", "url": page.url}))
         else:
-            print(f"page: {page.url}\nCtrl-C stops it", file=sys.stderr, flush=True)  # noqa: T201
+            echo(f"page: {page.url}\nCtrl-C stops it", err=True)
         page.run()
     return 0
 
 
-def _check_usage(given: argparse.Namespace) -> None:
+def _check_usage(given: SimpleNamespace) -> None:
     hint = "haul doctor --help shows examples"
     if given.url == "":
         raise UsageError("parse", "URL", "names must not be empty", hint)
@@ -222,7 +89,7 @@ def _check_usage(given: argparse.Namespace) -> None:
             raise UsageError("parse", option, "it goes with --project", "name the project: --project FILE")
 
 
-def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Report:
+def _examine(given: SimpleNamespace, show: Callable[[Finding], None]) -> Report:
     time = {} if given.timeout is None else {"timeout": given.timeout}
     if given.project is not None:
         return examine_project(
@@ -232,28 +99,18 @@ def _examine(given: argparse.Namespace, show: Callable[[Finding], None]) -> Repo
             on_finding=show,
             **time,
         )
-    options: dict[str, Any] = {
-        "endpoint": given.endpoint,
-        "region": given.region,
-        "addressing": given.addressing,
-        "unsigned": given.no_sign_request or None,
-        "requester_pays": given.requester_pays or None,
-        "insecure_http": given.insecure_http or None,
-        "proxy": given.proxy,
-        "bind": given.bind,
-        "ca": given.ca,
-    }
-    job = (given.job[0], given.job[1]) if given.job is not None else None
-    return examine(given.url, job=job, write=given.write, on_finding=show, **time, **options)
+    return examine(
+        given.url, job=given.job, write=given.write, on_finding=show, **time, **reached(vars(given))
+    )
 
 
-def _render(report: Report, given: argparse.Namespace) -> int:
-    if given.json:
-        print(json.dumps(report.to_dict()))  # noqa: T201
+def _render(report: Report, given: SimpleNamespace) -> int:
+    if given.as_json:
+        echo(json.dumps(report.to_dict()))
     elif given.quiet:
         for fault in report.faults:
             hint = f" (hint: {printable(fault.hint)})" if fault.hint else ""
-            print(f"haul: {printable(fault.text)}{hint}", file=sys.stderr)  # noqa: T201
+            echo(f"haul: {printable(fault.text)}{hint}", err=True)
     if given.html is not None:
         _write("page", Path(given.html), as_page(report), given.quiet)
     if given.corrected is not None and report.corrected is not None:
@@ -268,10 +125,10 @@ def _write(what: str, file: Path, text: str, quiet: bool) -> None:
         hint = "name a file in another folder"
         raise LocalIOError("write", str(file), error.strerror or str(error), hint) from None
     if not quiet:
-        print(f"{what}: {file}", file=sys.stderr)  # noqa: T201
+        echo(f"{what}: {file}", err=True)
 
 
-def _check_files(given: argparse.Namespace) -> None:
+def _check_files(given: SimpleNamespace) -> None:
     """Raise unless the page and the corrected file may be written: each replaces its like alone."""
     for file in (given.html, given.corrected):
         if file is not None:
@@ -313,17 +170,3 @@ def _check(file: Path) -> None:
     if not file.parent.is_dir() or file.is_dir():
         why = "it is a folder" if file.is_dir() else "its folder does not exist"
         raise LocalIOError("write", str(file), why, "name a file in an existing folder")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run ``haul doctor`` with these arguments; return the exit code."""
-    try:
-        return _run(arguments)
-    except HaulageError as error:
-        return mistakes.report(error, arguments)
-    except KeyboardInterrupt:
-        mistakes.say("interrupted")
-        return 130
-    except SystemExit as end:
-        # What argparse does after its help.
-        return end.code if isinstance(end.code, int) else 0

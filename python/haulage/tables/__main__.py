@@ -2,7 +2,8 @@
 
 import sys
 
-from haulage.tables.cli import main
+from haulage.__main__ import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.argv.insert(1, "table")
+    sys.exit(main())

@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::help;
-use crate::described;
+use crate::cli::grammar;
 use crate::output::Lines;
 use crate::stop::Ending;
 
@@ -24,7 +24,7 @@ pub struct Completion {
 impl Completion {
     pub(super) fn run(self) -> Ending {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut described::command(), "haul", &mut script);
+        clap_complete::generate(self.shell, &mut grammar(), "haul", &mut script);
         let mut lines = Lines::stdout();
         lines.text(&String::from_utf8_lossy(&script))?;
         lines.flush()?;

@@ -1,23 +1,37 @@
-//! `haul index`: where the chunks of NetCDF files lie, which is a part of the Python package.
+//! `haul index`: where the chunks of NetCDF files lie. It is in Python.
 
-use std::ffi::OsString;
+use clap::Command;
 
-use clap::Args;
+use super::view::indexes;
+use crate::grammar::{self, end, option, place, says, stores};
 
-use crate::python;
-use crate::stop::Ending;
+pub(crate) fn command() -> Command {
+    let about =
+        "Write references to the chunks of NetCDF files and Zarr stores, which kerchunk and xarray read";
+    grammar::command("index", about, |index| {
+        let index = index
+            .args([
+                place("url", "URL", "One file or store; with --out also a container, a prefix or a folder"),
+                option(
+                    "out",
+                    "FOLDER",
+                    "Write NAME.json for each file to this folder [default: standard output]",
+                ),
+                option("as-url", "URL", "URL of the file in the references, for one file"),
+            ])
+            .args(indexes());
+        let index = says(index, "json", "With --out, print a line of JSON for each file written");
+        stores(index, &[]).after_help(end(
+            "  haul index az://climate/tas.nc > tas.json
+  haul index az://climate/cmip6/ --out references
+  haul index az://climate/tas.zarr/ > tas.json
+  haul index az://climate/cmip6/ --index beside
 
-/// Write references to the chunks of NetCDF files, which kerchunk and xarray read: haul index --help
-#[derive(Args, Debug)]
-#[command(disable_help_flag = true)]
-pub struct Index {
-    /// Which files
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<OsString>,
-}
-
-impl Index {
-    pub(super) fn run(self) -> Ending {
-        python::command("index", &self.args)
-    }
+Only what describes the files is read.",
+            "  0  all done                   4    not found
+  1  a file cannot be read      5    a file is damaged
+  2  wrong usage                6    a file changed while it was read
+  3  credentials or permission  130  interrupted",
+        ))
+    })
 }

@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, roman};
 use haulage::Error;
 
 use super::help;
-use crate::described;
+use crate::cli::grammar;
 use crate::stop::Ending;
 
 /// Write a manual page for each command into a folder
@@ -27,7 +27,7 @@ impl Man {
     pub(super) fn run(self) -> Ending {
         let failed = |error| Error::from_io("write", self.folder.display().to_string(), error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let mut whole = described::command().disable_help_subcommand(true);
+        let mut whole = grammar().disable_help_subcommand(true);
         whole.build();
         write(&whole, &self.folder).map_err(failed)?;
         Ok(0)

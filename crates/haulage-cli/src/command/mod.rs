@@ -1,15 +1,15 @@
-//! One file for each command: parse, one engine call, render.
+//! One file for each command: parse, one engine call, render. Those in Python are rendered there, and only their grammar is here.
 
 mod cat;
 mod clean;
 mod completion;
 mod config;
 mod cp;
-mod doctor;
+pub(crate) mod doctor;
 mod du;
 mod emulate;
-mod index;
-mod lab;
+pub(crate) mod index;
+pub(crate) mod lab;
 mod ls;
 mod man;
 mod mb;
@@ -20,11 +20,11 @@ mod rb;
 mod rm;
 mod stat;
 mod sync;
-mod table;
+pub(crate) mod table;
 mod verify;
-mod view;
-mod watch;
-mod why;
+pub(crate) mod view;
+pub(crate) mod watch;
+pub(crate) mod why;
 
 use clap::Subcommand;
 
@@ -67,14 +67,7 @@ pub enum Command {
     Clean(clean::Clean),
     Plan(plan::Plan),
     Emulate(emulate::Emulate),
-    Lab(lab::Lab),
-    Why(why::Why),
-    Watch(watch::Watch),
-    Table(table::Table),
-    View(view::View),
-    Index(index::Index),
     Config(config::Config),
-    Doctor(doctor::Doctor),
     Completion(completion::Completion),
     Man(man::Man),
 }
@@ -97,14 +90,7 @@ pub fn run(command: Command, output: OutputArgs) -> Ending {
         Command::Clean(command) => command.run(output),
         Command::Plan(command) => command.run(output),
         Command::Emulate(command) => command.run(output),
-        Command::Lab(command) => command.run(),
-        Command::Why(command) => command.run(),
-        Command::Watch(command) => command.run(),
-        Command::Table(command) => command.run(),
-        Command::View(command) => command.run(),
-        Command::Index(command) => command.run(),
         Command::Config(command) => command.run(output),
-        Command::Doctor(command) => command.run(),
         Command::Completion(command) => command.run(),
         Command::Man(command) => command.run(),
     }

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
-import click
-
-from haulage.commands.grammar import command
+from haulage.commands.saying import echo
 from haulage.errors import UsageError
 from haulage.lab import generate as made
-from haulage.lab.cli.output import Talk, examples, output_options
+from haulage.lab.cli.output import Talk
 from haulage.lab.units import parse_size
 from haulage.places import local_path
 from haulage.words.numbers import counted, format_size
 
 
-@command(
-    epilog=examples(
-        "haul lab generate data --scale 0.01      the table of 2010, a hundredth of its sizes",
-        "haul lab generate data --size 1MiB --count 100",
-        "haul lab generate data --kind netcdf --scale 0.001   144 files like a climate model's",
-        "haul lab generate data --kind tree --count 10000 --size 20KB",
-    ),
-    short_help="Make files to measure with: seeded, incompressible.",
-)
-@click.argument("directory")
-@click.option(
-    "--kind",
-    type=click.Choice(["sizes", "tree", "netcdf"]),
-    default="sizes",
-    show_default=True,
-    help="Files of given sizes, a tree of small ones, or NetCDF files, few large among many small.",
-)
-@click.option("--size", "sizes", multiple=True, help="A size, or the mean of a tree; may be repeated.")
-@click.option("--count", type=click.IntRange(1), help="Of each size (50), of a tree (1000), of a set (144).")
-@click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Of every size.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same bytes.")
-@output_options
 def generate(
+    *,
     directory: str,
     kind: str,
     sizes: tuple[str, ...],
@@ -47,11 +25,9 @@ def generate(
     seed: int,
     quiet: bool,
     as_json: bool,
+    **_: Any,
 ) -> None:
-    """Make files to measure with below DIRECTORY: seeded, so that all get the same, and incompressible.
-
-    Without --size the sizes are those of the experiment of 2010: 2 KB to 1 GB, 50 of each, 135 GB.
-    """
+    """Make files to measure with below DIRECTORY: seeded, so that all get the same, and incompressible."""
     if directory.startswith("mem:"):
         raise UsageError(
             "generate", directory, "memory ends with the command", "use haulage.lab.generate in Python"
@@ -67,9 +43,9 @@ def generate(
     shown = not quiet and sys.stderr.isatty()
     for number, path in enumerate(made.write(folder, specs), 1):
         if as_json:
-            click.echo(json.dumps({"path": str(path), "size_bytes": path.stat().st_size}))
+            echo(json.dumps({"path": str(path), "size_bytes": path.stat().st_size}))
         elif shown:
-            click.echo(f"\r{number}/{len(specs)}", err=True, nl=number == len(specs))
+            echo(f"\r{number}/{len(specs)}", err=True, end="\n" if number == len(specs) else "")
 
 
 def _specs(kind: str, sizes: tuple[str, ...], count: int | None, scale: float, seed: int) -> list[made.Spec]:

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
-from haulage.commands.grammar import PROGRESS, command, with_options
 from haulage.commands.interrupts import interrupted_by_term
-from haulage.commands.stores import BIND, CA, CAP, INSECURE_HTTP, PROXY, STALL_TIMEOUT, reached
+from haulage.commands.saying import echo
+from haulage.commands.stores import reached
 from haulage.errors import UsageError
 from haulage.tables.moving.leftovers import called, name_of
 from haulage.tables.moving.results import Compared, Exported, Imported, Progress
@@ -29,48 +28,10 @@ if TYPE_CHECKING:
     from haulage.tables.moving.operations import OnProgress
 
 STDERR = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-_RECORD = click.option("--record", metavar="FILE", help="Write a row for every request to FILE, as Parquet.")
 #: Seconds between two lines of progress.
 _PLAIN_S = 10.0
 #: How the type of a column ends that keeps as text the times that Arrow cannot hold.
 _TEXT = ".text"
-
-_EXIT = """\b
-Exit codes:
-  0  all done                    4    not found
-  1  rows were refused           5    what arrived is not what was sent
-  2  wrong usage                 6    the source changed
-  3  credentials or permission   130  interrupted; run it again to resume
-"""
-
-
-def _help(*examples: str) -> str:
-    """Return what stands below the options: examples, then the exit codes."""
-    shown = "".join(f"  haul table {one}\n" for one in examples)
-    return f"\b\nExamples:\n{shown}\n{_EXIT}"
-
-
-#: How the service is reached and what is shown.
-_reach = with_options(
-    click.option(
-        "--endpoint", metavar="URL", help="The service of az-table://: https://host[:port][/account]."
-    ),
-    CA,
-    PROXY,
-    BIND,
-    INSECURE_HTTP,
-    STALL_TIMEOUT,
-    CAP,
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("-q", "--quiet", is_flag=True, help="Show no progress."),
-    click.option(
-        "--progress",
-        type=click.Choice(PROGRESS),
-        default="auto",
-        show_default=True,
-        help="Progress on standard error: auto, bar, plain (a line every 10 s) or none.",
-    ),
-)
 
 
 @contextmanager
@@ -123,13 +84,9 @@ def _in_lines(what: str) -> OnProgress:
     return show
 
 
-def _line(text: str) -> None:
-    click.echo(text)
-
-
 def _tell_export(done: Exported, as_json: bool, json_lines: bool = False) -> None:
     # Standard output may hold the rows.
-    target = STDERR.print if done.path == "-" else _line
+    target = STDERR.print if done.path == "-" else echo
     if as_json:
         target(json.dumps(asdict(done)))
         return
@@ -178,13 +135,13 @@ def _tell_resumed(done: Exported) -> None:
 
 def _tell_import(done: Imported, as_json: bool) -> int:
     if as_json:
-        _line(json.dumps(asdict(done)))
+        echo(json.dumps(asdict(done)))
     else:
         rate = round((done.rows - done.resumed_from) / done.seconds) if done.seconds else done.rows
         went_on = (
             f", after {counted(done.resumed_from, 'row')} of an earlier run" if done.resumed_from else ""
         )
-        _line(
+        echo(
             f"{done.written:,} of {counted(done.rows, 'row')} of {done.path} to {done.table} in "
             f"{done.seconds:.1f} s ({rate:,} rows/s{went_on})"
         )
@@ -199,21 +156,21 @@ def _tell_import(done: Imported, as_json: bool) -> int:
 
 def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> int:
     if as_json:
-        _line(json.dumps({**asdict(found), "same": found.same}))
+        echo(json.dumps({**asdict(found), "same": found.same}))
         return 0 if found.same else 5
     if found.same:
         same = "row is" if found.rows == 1 else "rows are"
-        _line(f"{found.rows:,} {same} the same in both (SHA-256 over all rows {found.hash[:16]}...)")
+        echo(f"{found.rows:,} {same} the same in both (SHA-256 over all rows {found.hash[:16]}...)")
         return 0
     for one in found.differences[:20]:
         where = "" if one.kind == "changed" else f" {names[1]}"
         verb = {"missing": "missing from", "extra": "extra in", "changed": "changed"}[one.kind]
         what = f": {', '.join(one.properties)}" if one.properties else ""
-        _line(f"{verb}{where} PartitionKey={one.partition!r} RowKey={one.row!r}{what}")
+        echo(f"{verb}{where} PartitionKey={one.partition!r} RowKey={one.row!r}{what}")
     told = min(20, len(found.differences))
     all_of_them = found.missing + found.extra + found.changed
     if all_of_them > told:
-        _line(f"... and {all_of_them - told:,} more; --json lists up to 1,000 of them")
+        echo(f"... and {all_of_them - told:,} more; --json lists up to 1,000 of them")
     STDERR.print(
         f"haul: {counted(found.equal, 'row')} the same, {found.changed:,} changed, {found.missing:,} "
         f"missing, {found.extra:,} extra"
@@ -221,33 +178,7 @@ def _tell_comparison(found: Compared, names: tuple[str, str], as_json: bool) -> 
     return 5
 
 
-@command(
-    epilog=_help(
-        "export az-table://stations stations.parquet",
-        'export az-table://stations - --format csv --filter "elevation gt 300"',
-    ),
-)
-@click.argument("table")
-@click.argument("path", metavar="FILE")
-@click.option(
-    "--format", type=click.Choice(["parquet", "arrow", "csv", "jsonl"]), help="Default: by the file's name."
-)
-@click.option(
-    "--filter", "rows", metavar="FILTER", help='Rows, in the service\'s language: "elevation gt 300".'
-)
-@click.option("--select", metavar="NAMES", help="Properties, separated by commas.")
-@click.option("--queries", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
-@click.option("--no-index", is_flag=True, help="Read the table itself, even if an index fits.")
-@click.option(
-    "--formulas",
-    type=click.Choice(["disarm", "keep"]),
-    default="disarm",
-    show_default=True,
-    help="Text in CSV that a spreadsheet would run as a formula: put an apostrophe in front, or keep it.",
-)
-@_RECORD
-@_reach
-def export(table: str, path: str, **given: Any) -> int:
+def export(*, table: str, path: str, **given: Any) -> int:
     """Write the rows of TABLE to FILE: Parquet, Arrow, CSV or lines of JSON; - for standard output."""
     from haulage.tables.moving import files, operations
 
@@ -273,47 +204,8 @@ def export(table: str, path: str, **given: Any) -> int:
     return 0
 
 
-@command(
-    "import",
-    epilog=_help(
-        "import stations.parquet az-table://stations --create",
-        "import obs.parquet az-table://obs --partition-key '{station}' --row-key '{time:reversed}'",
-    ),
-)
-@click.argument("path", metavar="FILE")
-@click.argument("table")
-@click.option(
-    "--format", type=click.Choice(["parquet", "arrow", "csv", "jsonl"]), help="Default: by the file's name."
-)
-@click.option("--partition-key", metavar="TEMPLATE", help="Such as '{station}'; default: its column.")
-@click.option("--row-key", metavar="TEMPLATE", help="Such as '{time:reversed}'; default: its column.")
-@click.option(
-    "--mode",
-    type=click.Choice(["replace", "merge", "insert"]),
-    default="replace",
-    show_default=True,
-    help="What to do with rows whose keys exist.",
-)
-@click.option(
-    "--exclude", metavar="NAMES", multiple=True, help="Columns that are not stored, separated by commas."
-)
-@click.option(
-    "--index",
-    metavar="COLUMN",
-    multiple=True,
-    help="Maintain an index table for this column; may be repeated.",
-)
-@click.option("--create", is_flag=True, help="Create the table if it does not exist.")
-@click.option("--dead-letters", metavar="FILE", help="File for refused rows; default: beside FILE.")
-@click.option("--transactions", metavar="N", type=click.IntRange(1, 256), help="At once; default 16.")
-@_RECORD
-@_reach
-def import_(path: str, table: str, **given: Any) -> int:
-    """Write the rows of FILE to TABLE. Refused rows go to a file, with the reason.
-
-    Where FILE has no columns PartitionKey and RowKey and no templates are given, keys are chosen from its
-    data as haul table plan does.
-    """
+def import_(*, path: str, table: str, **given: Any) -> int:
+    """Write the rows of FILE to TABLE. Refused rows go to a file, with the reason."""
     from haulage.tables.moving import files
 
     named = files.readable(path, given["format"])
@@ -381,21 +273,7 @@ def _chosen(path: str, given: dict[str, Any], *, again: bool) -> tuple[str | Non
     return partition_key, row_key
 
 
-@command(
-    epilog=_help('copy az-table://stations "https://other.table.core.windows.net/stations?SAS"'),
-)
-@click.argument("source")
-@click.argument("destination")
-@click.option("--no-verify", is_flag=True, help="Do not read both tables again to compare them.")
-@click.option(
-    "--mode",
-    type=click.Choice(["replace", "merge", "insert"]),
-    default="replace",
-    show_default=True,
-    help="What to do with rows whose keys exist.",
-)
-@_reach
-def copy(source: str, destination: str, **given: Any) -> int:
+def copy(*, source: str, destination: str, **given: Any) -> int:
     """Copy the table SOURCE to the table DESTINATION, which is made where none is."""
     from haulage.tables.moving import operations
 
@@ -408,7 +286,7 @@ def copy(source: str, destination: str, **given: Any) -> int:
     told = replace(imported, path=exported.table)
     code = _tell_import(told, False) if not given["as_json"] else int(bool(imported.refused))
     if given["as_json"]:
-        _line(json.dumps({"exported": asdict(exported), "imported": asdict(imported)}))
+        echo(json.dumps({"exported": asdict(exported), "imported": asdict(imported)}))
     else:
         _tell_resumed(exported)
     if code or given["no_verify"]:
@@ -417,11 +295,7 @@ def copy(source: str, destination: str, **given: Any) -> int:
     return _tell_comparison(found, (source, destination), given["as_json"])
 
 
-@command(epilog=_help("backup az-table://stations stations.parquet"))
-@click.argument("table")
-@click.argument("path", metavar="FILE.parquet")
-@_reach
-def backup(table: str, path: str, **given: Any) -> int:
+def backup(*, table: str, path: str, **given: Any) -> int:
     """Write TABLE to FILE.parquet, and what it holds to FILE.parquet.receipt.json."""
     from haulage.tables.moving import operations
 
@@ -429,20 +303,12 @@ def backup(table: str, path: str, **given: Any) -> int:
         done, receipt = operations.backup(table, path, on_progress=progress, **reached(given))
     _tell_export(done, given["as_json"])
     if not given["as_json"]:
-        _line(f"receipt: {receipt}")
+        echo(f"receipt: {receipt}")
     return 0
 
 
-@command(epilog=_help("restore stations.parquet az-table://again"))
-@click.argument("path", metavar="FILE.parquet")
-@click.argument("table")
-@click.option("--no-verify", is_flag=True, help="Do not read the table again to compare it.")
-@_reach
-def restore(path: str, table: str, **given: Any) -> int:
-    """Write the backup FILE.parquet to TABLE, which is made where none is, and prove that it is there.
-
-    The receipt of a backup stands for it, and is compared with it first.
-    """
+def restore(*, path: str, table: str, **given: Any) -> int:
+    """Write the backup FILE.parquet to TABLE, which is made where none is, and prove that it is there."""
     from haulage.tables.moving import files, operations
 
     options, path = reached(given), operations.behind_receipt(path)
@@ -461,16 +327,7 @@ def restore(path: str, table: str, **given: Any) -> int:
         return _tell_comparison(operations.verify(file, table, **options), (path, table), given["as_json"])
 
 
-@command(
-    epilog=_help(
-        "verify az-table://stations az-table://again",
-        "verify stations.parquet.receipt.json az-table://stations",
-    ),
-)
-@click.argument("first")
-@click.argument("second")
-@_reach
-def verify(first: str, second: str, **given: Any) -> int:
+def verify(*, first: str, second: str, **given: Any) -> int:
     """Compare FIRST and SECOND row by row: tables, files of their rows, or receipts of backups."""
     from haulage.tables.moving import operations
 

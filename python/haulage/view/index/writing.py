@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import click
-
+from haulage.commands.saying import echo
 from haulage.errors import HaulageError, LocalIOError, UnsupportedError, UsageError
 from haulage.outputs import refuse_other
 from haulage.places import local_path
@@ -78,11 +77,11 @@ def write_all(place: Place, wanted: Wanted, say: Callable[[str], None]) -> int:
         if made is None:
             continue
         if folder is None:
-            click.echo(json.dumps(made))
+            echo(json.dumps(made))
         else:
             written = _write(folder, _shown(place, name, roots), json.dumps(made))
             if wanted.as_json:
-                click.echo(json.dumps({"name": name, "path": str(written)}))
+                echo(json.dumps({"name": name, "path": str(written)}))
     if wanted.beside:
         say(f"indexes beside the files: {kept:,}")
     return 1 if failed else 0
