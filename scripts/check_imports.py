@@ -77,7 +77,6 @@ CORE = {
     "outputs",
     "emulator",
     "lazy",
-    "stores",
 }
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
@@ -108,7 +107,6 @@ PYTHON_MAY = {
     "words": set(),
     "records": set(),
     "causes": {"words"},
-    "stores": {"_engine", "errors", "events", "words"},
     "session": {"_engine", "errors"},
     "options": set(),
     "transfer": {"_engine", "errors", "events", "job", "listing", "options", "words"},
@@ -127,7 +125,6 @@ PYTHON_MAY = {
     "watch": CORE | {"__init__", "_engine", "cluster", "commands", "web"},
     "tables": CORE | {"__init__", "__main__", "_engine", "commands", "web"},
     "view": CORE | {"__init__", "commands", "web"},
-    "cli": CORE | {"__init__", "lab", "cluster", "watch", "tables", "view"},
 }
 
 #: What only one part of the package does: what shows that it is done, the part, and what that is.
