@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -32,7 +33,7 @@ from lab.test_verdict import MOVING, evidence, gains
 pytestmark = pytest.mark.usefixtures("without_charts")
 
 PHASES = (Phase(0.0, 0.4, 3e8), Phase(0.4, 1.0, 1e8))
-MIXED = decide(evidence(MOVING), gains(connections=2.0, blocks=1.476))
+MIXED = decide(evidence(MOVING, took_ns=11e6), gains(connections=2.0, blocks=1.476))
 CHANGED = decide(evidence(MOVING, phases=PHASES), gains())
 
 
@@ -114,7 +115,7 @@ def test_causes_are_called_by_their_words_not_by_their_codes(run: Path, analysis
         verdict = replace(MIXED, cause=code, shares={}, evidence=[], threshold="", advice="")
         page = page_of(run, replace(analysis, verdicts=others), verdict=verdict)
         told = page[page.index('<section id="verdict"') :]
-        told = words(told[: told.index("</section>")])
+        told = html.unescape(words(told[: told.index("</section>")]))
         begins = cause_words(code)
         assert f"{begins[:1].upper()}{begins[1:]} {verdict.status}" in told
         for number, other in enumerate(shown):

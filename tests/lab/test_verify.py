@@ -18,7 +18,8 @@ from haulage import lab
 from haulage.errors import IntegrityError, NotFoundError, UsageError
 from haulage.lab import chain, profile
 from haulage.lab.files import sha256
-from haulage.lab.report.page import write
+from haulage.lab.report.page import FORM, write
+from haulage.lab.report.remade import _other_form
 from haulage.lab.report.verify import Check, verify
 from lab.reports import copied, make_run, rewritten
 from lab.tiny_plan import tiny
@@ -91,6 +92,14 @@ def test_calculations_may_have_moved_since_the_report_was_made(run: Path) -> Non
     assert {chain.INDEX, chain.PAGE} <= {check.name for check in verify(run) if not check.ok}
     chain.seal(run)
     assert failed(verify(run)) == {}
+
+
+def test_a_page_of_an_earlier_form_says_which(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    for head, said in (("<head>", "form 1"), (f'<meta name="haulage-form" content="{FORM}">', "")):
+        page.write_text(head)
+        assert said in _other_form(page)
+        assert bool(said) == bool(_other_form(page))
 
 
 def test_a_hundred_random_edits_are_a_hundred_found(run: Path) -> None:

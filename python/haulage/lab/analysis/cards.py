@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -19,10 +19,11 @@ Maker = Callable[[Results], Iterator[Finding]]
 def findings(plan: str, results: Results) -> list[Finding]:
     """Return the cards of a run, those of its plan first."""
     # A variant is called after its plan: failing-link-ramp.
-    makers = [own for topic in TOPICS for name, own in topic.cards.items() if plan.startswith(name)]
+    of_topics = [item for topic in TOPICS for item in topic.cards.items() if plan.startswith(item[0])]
     made: list[Finding] = []
-    for maker in itertools.chain.from_iterable(makers):
-        made += [one for one in maker(results) if one.sentence not in {old.sentence for old in made}]
+    for name, maker in ((name, maker) for name, makers in of_topics for maker in makers):
+        new = [one for one in maker(results) if one.sentence not in {old.sentence for old in made}]
+        made += [replace(one, answers=bool(name)) for one in new]
     return made
 
 

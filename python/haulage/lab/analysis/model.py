@@ -61,6 +61,7 @@ class Finding:
         level: Of the interval, as achieved.
         query: Name of the result that the number comes from.
         no_value: What its card shows in place of a number.
+        answers: Whether it answers the question of the plan; others are found of every run.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Finding:
     level: float
     query: str
     no_value: str = "not determined"
+    answers: bool = False
 
 
 @dataclass(frozen=True)

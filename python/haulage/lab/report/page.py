@@ -27,6 +27,7 @@ from haulage.lab.analysis.tables import source_of
 from haulage.lab.files import sha256 as sha256_of, write_whole
 from haulage.lab.manifest import versions
 from haulage.lab.report import lanes, vega
+from haulage.lab.report.founding import FOUND
 from haulage.lab.report.numbers import interval, number
 from haulage.lab.report.palette import COLOURS
 from haulage.lab.report.rows import table
@@ -61,6 +62,10 @@ class Card:
     sentence: str
     n: str
     query: str
+
+
+#: Which form a page has; a page without a form has the first.
+FORM = 2
 
 
 def write(directory: Path, analysis: Analysis | None = None) -> Path:
@@ -130,14 +135,17 @@ def render(directory: Path, analysis: Analysis, results: Path) -> str:
     environment.globals["cause_words"] = cause_words
     page: dict[str, Any] = {
         "title": str(plan.get("title") or manifest.get("plan") or "A run of the lab"),
+        "form": FORM,
         "question": plan.get("question", ""),
+        "answers": [finding.sentence for finding in analysis.findings if finding.answers],
+        "found": FOUND.get(str(plan.get("follows", "")), ""),
         "plan": manifest.get("plan", ""),
         "run": manifest.get("run", ""),
         "made_with": ", ".join(f"{name} {version}" for name, version in made_with.items() if version),
         "version": haulage.__version__,
         "facts": _facts(manifest),
         "warning": _warning(manifest),
-        "contents": _contents(charts, bool(others)),
+        "contents": _contents(charts, bool(others), bool(plan.get("question"))),
         "status_words": STATUS_WORDS.get(analysis.verdict.status, ""),
         "cause_words": _cause_words(analysis.verdict),
         "shares": shares_of(analysis.verdict),
@@ -212,9 +220,10 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _contents(charts: list[Drawn], others: bool) -> list[tuple[str, str]]:
+def _contents(charts: list[Drawn], others: bool, asks: bool) -> list[tuple[str, str]]:
     ends = [("others", "Other queries")] if others else []
     return [
+        *([("answer", "Answer")] if asks else []),
         ("verdict", "Verdict"),
         *((chart.name, chart.title) for chart in charts),
         *ends,

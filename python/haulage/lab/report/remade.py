@@ -17,9 +17,10 @@ from haulage.lab import chain, profile
 from haulage.lab.analysis import Analysis, analyse
 from haulage.lab.analysis.query import rows_sha256
 from haulage.lab.files import sha256
-from haulage.lab.report.page import render, write_versions
+from haulage.lab.report.page import FORM, render, write_versions
 from haulage.lab.store import RunStore
 
+_FORM = re.compile(rb'<meta name="haulage-form" content="(\d{1,9})">')
 #: Where a calculation stands, in the index and on the page: another version may have it elsewhere.
 _PLACE = re.compile(
     rb'(?<="sql_file": ")haulage/lab/[\w/]+\.sql(?=")|(?<=# )haulage\.lab\.[\w.]+(?=, with haulage)'
@@ -59,6 +60,8 @@ def remake(directory: Path, scratch: Path, manifest: Mapping[str, Any]) -> Remad
     others = _other_versions(directory, made[chain.VERSIONS])
     for name, content in made.items():
         fault = _differs(directory / name, content)
+        if fault and name == chain.PAGE:
+            fault += _other_form(directory / name)
         if not name.startswith("results/") or name in chain.DERIVED or fault:
             checks.append((name, "made again, byte for byte", fault + others if fault else ""))
     return Remade(checks, {name: hashlib.sha256(content).hexdigest() for name, content in made.items()})
@@ -131,6 +134,13 @@ def _rows(path: Path) -> str:
             return rows_sha256(database.execute("from read_parquet(?)", [str(path)]).fetchall())
     except duckdb.Error as error:
         return f"cannot be read: {error}"
+
+
+def _other_form(page: Path) -> str:
+    """Say which form a page has, if it is not the one that this version makes."""
+    said = _FORM.search(page.read_bytes()) if page.is_file() else None
+    form = int(said[1]) if said else 1
+    return "" if form == FORM else f"; it has form {form}, and this version makes form {FORM}"
 
 
 def _differs(path: Path, content: bytes) -> str:
