@@ -187,3 +187,11 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 
     assert run(load, "view", "view", {"as_json": False}) == 2
     sentence(capsys.readouterr().err.strip())
+
+
+@pytest.mark.parametrize("option", ["--proxy", "--token"])
+@pytest.mark.parametrize("value", ["--SECRETTOK", "-secrettok"])
+def test_a_secret_that_looks_like_an_option_is_not_printed(haul: Haul, option: str, value: str) -> None:
+    line, code = (["cp", "a", "b"], 2) if option == "--proxy" else (["table", "serve", "none.parquet"], 4)
+    went = haul(*line, "--json", option, value, code=code)
+    assert "secret" not in (str(went.stdout) + went.stderr).lower()

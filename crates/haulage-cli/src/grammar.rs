@@ -1,11 +1,10 @@
 //! What the grammar of the commands in Python is made of. They have no types here: Python takes their values by name.
 
-use std::ffi::OsString;
-
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args as _, Command, ValueHint};
 
 use crate::args::StoreArgs;
+use crate::value;
 
 /// A command. Its arguments are made only if it is asked for: each start of `haul` would pay for them.
 pub(crate) fn command(name: &'static str, about: &'static str, filled: fn(Command) -> Command) -> Command {
@@ -29,7 +28,8 @@ pub(crate) fn place(id: &'static str, name: &'static str, help: &'static str) ->
 
 /// An option with a value. Python has the value by the option's name with `_` for `-`, or by an `id`.
 pub(crate) fn option(long: &'static str, name: &'static str, help: &'static str) -> Arg {
-    taking(Arg::new(long).long(long), name, help)
+    // Tokens, filters and templates may begin with a hyphen.
+    taking(Arg::new(long).long(long), name, help).allow_hyphen_values(true)
 }
 
 /// The same, as often as one likes.
@@ -39,7 +39,8 @@ pub(crate) fn options(long: &'static str, name: &'static str, help: &'static str
 
 /// An option whose value is one of a few words.
 pub(crate) fn choice(long: &'static str, choices: &'static [&'static str], help: &'static str) -> Arg {
-    option(long, "HOW", help).value_parser(PossibleValuesParser::new(choices)).hide_possible_values(true)
+    let choice = option(long, "HOW", help).allow_hyphen_values(false);
+    choice.value_parser(PossibleValuesParser::new(choices)).hide_possible_values(true)
 }
 
 /// An option without a value.
@@ -54,8 +55,7 @@ fn taking(arg: Arg, name: &'static str, help: &'static str) -> Arg {
         "URL" | "ADDRESS" => ValueHint::Url,
         _ => ValueHint::Unknown,
     };
-    // Any bytes: names of files are passed on as they are.
-    let arg = arg.value_name(name).value_hint(hint).value_parser(clap::value_parser!(OsString));
+    let arg = arg.value_name(name).value_hint(hint).value_parser(value::text());
     arg.help(help).action(ArgAction::Set)
 }
 

@@ -10,6 +10,7 @@ use crate::cli;
 use crate::python;
 use crate::render::public_url;
 use crate::stop::Stop;
+use crate::value::NO_VALUE;
 
 /// Whose values may hold a password. What is wrong with them is said without them.
 const SECRET: [&str; 2] = ["--proxy", "--token"];
@@ -54,12 +55,17 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
     match mistake.kind() {
         Mistake::ValueValidation => {
             let name = option(mistake);
-            let is_secret = SECRET.contains(&name.as_str());
-            let object = if is_secret { name } else { format!("{name} {}", value(mistake)) };
-            match std::error::Error::source(mistake).and_then(|source| source.downcast_ref::<Error>()) {
+            let source = std::error::Error::source(mistake).and_then(|source| source.downcast_ref::<Error>());
+            let is_bare = source.is_some_and(|inner| inner.cause() == NO_VALUE);
+            let object = if is_bare || SECRET.contains(&name.as_str()) {
+                name
+            } else {
+                format!("{name} {}", value(mistake))
+            };
+            match source {
                 Some(inner) => {
                     let error = error(object, inner.cause().to_owned());
-                    error.hint(inner.hint_text().map_or(see_help, str::to_owned))
+                    error.hint(inner.hint_text().filter(|_| !is_bare).map_or(see_help, str::to_owned))
                 }
                 None => error(object, "not a valid value".to_owned()).hint(see_help),
             }
@@ -76,6 +82,9 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
         }
         Mistake::UnknownArgument => {
             let name = option(mistake);
+            if let Some(secret) = secret_before(&name, args) {
+                return error(secret.to_owned(), NO_VALUE.to_owned()).hint(see_help);
+            }
             let cause = if name.starts_with('-') { "no such option" } else { "one argument too many" };
             let hint = suggestion(mistake, option_of_others(&command, &name), ContextKind::SuggestedArg);
             error(name, cause.to_owned()).hint(hint.unwrap_or(see_help))
@@ -110,6 +119,13 @@ pub fn explain(mistake: &clap::Error, args: &[OsString]) -> Error {
             error("arguments".to_owned(), first.trim_start_matches("error: ").to_owned()).hint(see_help)
         }
     }
+}
+
+/// The option in front of what is no option, if it takes a secret: that may be what was meant.
+fn secret_before(name: &str, args: &[OsString]) -> Option<&'static str> {
+    let is_it = |arg: &OsString| arg.to_string_lossy().starts_with(name);
+    let before = args.iter().skip(1).position(is_it).map(|at| &args[at])?;
+    SECRET.into_iter().find(|secret| before == secret)
 }
 
 /// What to write in place of an option of other tools.
@@ -207,7 +223,8 @@ fn value(mistake: &clap::Error) -> String {
 
 /// What is known of other tools, or else what has a similar name here.
 fn suggestion(mistake: &clap::Error, known: Option<&str>, kind: ContextKind) -> Option<String> {
-    let similar = || texts(mistake, kind).first().map(|name| format!("did you mean {name}?"));
+    // The most similar one is the last.
+    let similar = || texts(mistake, kind).last().map(|name| format!("did you mean {name}?"));
     known.map(str::to_owned).or_else(similar)
 }
 

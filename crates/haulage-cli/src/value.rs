@@ -1,11 +1,12 @@
 //! Parsers of option values: the engine's own, so that the command, Python and plan files agree.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use haulage::checksum::ChecksumMode;
 use haulage::job::{MethodChoice, Overwrite, ServerSide, Setting};
 use haulage::store::Addressing;
@@ -83,6 +84,24 @@ pub fn node_count(text: &str) -> Result<u64, Error> {
 
 fn not_valid(text: &str) -> Error {
     Error::new(ErrorKind::Usage, "parse", text, "not a valid value")
+}
+
+/// What is said if an option comes where a value should be.
+pub const NO_VALUE: &str = "needs a value";
+
+/// Any bytes, for names of files are passed on as they are; but no option in place of a value.
+pub fn text() -> impl TypedValueParser<Value = OsString> {
+    OsStringValueParser::new().try_map(|given| match is_option(&given.to_string_lossy()) {
+        true => Err(Error::new(ErrorKind::Usage, "parse", "value", NO_VALUE)),
+        false => Ok(given),
+    })
+}
+
+fn is_option(text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default().strip_prefix("--").unwrap_or_default();
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    is_name || ["-q", "-v", "-vv", "-h"].contains(&text)
 }
 
 /// How long ago, with its unit; zero is now.
@@ -221,6 +240,16 @@ mod tests {
         assert_eq!(above_zero("0.5").unwrap(), 0.5);
         assert!(above_zero("0").is_err() && above_zero("NaN").is_err());
         assert_eq!((seconds("90ms").unwrap(), bytes("1KiB").unwrap()), (0.09, 1024));
+    }
+
+    #[test]
+    fn an_option_is_no_value_and_other_text_that_begins_so_is_one() {
+        for option in ["--json", "--stall-timeout", "--filter=a", "-q", "-vv"] {
+            assert!(is_option(option), "{option}");
+        }
+        for value in ["-5 lt x", "--SECRETTOK", "--a1", "-{a}", "-x", "--", "-", "", "a"] {
+            assert!(!is_option(value), "{value}");
+        }
     }
 
     #[test]

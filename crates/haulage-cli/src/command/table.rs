@@ -1,6 +1,6 @@
 //! `haul table`: rows of tables. It is in Python.
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 
 use crate::grammar::{self, choice, end, group, option, options, place, says, stores, switch};
 use crate::value;
@@ -160,7 +160,9 @@ fn plan() -> Command {
         "Propose PartitionKey and RowKey for the rows of files, and say what they cost; nothing is sent";
     grammar::command("plan", about, |plan| {
         let plan = plan.args([
-            place("files", "FILE", "Parquet, CSV or JSON lines: a file, or a folder of them").num_args(1..),
+            place("files", "FILE", "Parquet, CSV or JSON lines: a file, or a folder of them")
+                .num_args(1..)
+                .action(ArgAction::Append),
             options(
                 "query",
                 "QUERY",
@@ -212,7 +214,8 @@ fn serve() -> Command {
                 "az-table://TABLE, the URL of a table, or a Parquet file: a path, az://container/file.parquet or \
                  s3://bucket/file.parquet; NAME=SOURCE gives it another name",
             )
-            .num_args(1..),
+            .num_args(1..)
+            .action(ArgAction::Append),
             option("listen", "ADDR", "Address and port; port 0 selects a free one").default_value("127.0.0.1:8484"),
             option(
                 "token",
