@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import haulage
 from command import HAUL, clean_environment
 from endpoints import TableEndpoint
 from haulage.errors import UsageError
+from haulage.tables.delimited import typed
 from haulage.tables.moving import export_table, files, import_table, verify
 from haulage.tables.plan import propose
 from haulage.tables.plan.data import Data
@@ -528,8 +529,54 @@ def test_types_in_columns_of_their_own_are_those_of_the_properties(
     assert not third
 
 
-def test_a_type_that_the_service_has_not_is_refused(tmp_path: Path, sentence: Sentence) -> None:
-    (tmp_path / "rows.csv").write_text("PartitionKey,RowKey,age,age@type\na,1,7,Number\n")
+def column_types(path: Path, text: str, templates: Sequence[str] = ()) -> dict[str, str]:
+    path.write_text(text)
+    with duckdb.connect() as connection:
+        rows = typed(connection, [path], templates)
+        return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {rows}").fetchall()}
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        # Not about types: they are columns as others.
+        ("n,n@type\n5,celsius\n", {"n": "BIGINT", "n@type": "VARCHAR"}),
+        (
+            "n,n@type,n@Edm.Int32,n@Edm.String\n5,Int32,1,\nx,String,,y\n",
+            {"n": "VARCHAR", "n@type": "VARCHAR"},
+        ),
+        ("n,n@type\n5,edm.int32\n", {"n": "INTEGER"}),
+        ("n,n@type\nx,\ny,String\n", {"n": "VARCHAR"}),
+        ("t,t@type\n2024-02-03T04:05:06.1234567Z,DateTime\n", {"t": "TIMESTAMP_NS"}),
+        ("PartitionKey,PartitionKey@type\n007,Int32\n", {"PartitionKey": "VARCHAR"}),
+        ("n,n@type\n5,Int32\ntrue,Boolean\n", {"n@Edm.Boolean": "BOOLEAN", "n@Edm.Int32": "INTEGER"}),
+    ],
+)
+def test_what_stands_beside_a_column_is_its_type_if_it_is_one(
+    tmp_path: Path, text: str, types: dict[str, str]
+) -> None:
+    assert column_types(tmp_path / "rows.csv", text).items() >= types.items()
+
+
+def test_a_key_has_the_text_of_the_file_whatever_type_is_said(tmp_path: Path) -> None:
+    assert column_types(tmp_path / "rows.csv", "n,n@type\n007,Int64\n", ["{n}", "k"]) == {"n": "VARCHAR"}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1.5,Int32",
+        "3000000000,Int32",
+        "007,Int64",
+        "yes,Boolean",
+        "0.1234567890123456789,Double",
+        "x,Guid",
+        "%,Binary",
+    ],
+)
+def test_a_type_that_would_change_a_value_is_refused(tmp_path: Path, cell: str, sentence: Sentence) -> None:
+    (tmp_path / "rows.csv").write_text(f"PartitionKey,RowKey,n,n@type\na,1,{cell}\n")
     with pytest.raises(UsageError) as refused:
         files.from_csv(tmp_path / "rows.csv")
-    sentence(refused.value)
+    sentence(refused.value.hint)
+    assert refused.value.cause.startswith("n has values that are no ")

@@ -143,19 +143,31 @@ def typed(
     # Numbers and times of a key must be some.
     as_values = {field.column for field in fields if not field.plain}
     as_text = {field.column for field in fields} - as_values
-    # As Storage Explorer writes the types of properties, each in a column beside its values.
-    said = {name: f"{name}{_TYPE}" for name in names if f"{name}{_TYPE}" in names}
-    plain = [name for name in names if name not in said and name not in said.values()]
+    beside = _types_beside(connection, rows, names)
+    # Keys have the text of the file, whatever is said of it.
+    typed_so = {name: kinds for name, kinds in beside.items() if name not in as_text | as_values}
+    plain = [name for name in names if name not in {*typed_so, *(f"{one}{_TYPE}" for one in beside)}]
     casts = text_types.casts(connection, rows, plain, as_text=as_text, as_values=as_values)
-    for name, column in said.items():
+    for name, kinds in typed_so.items():
         try:
-            casts += text_types.by_said(connection, rows, name, column)
+            casts += text_types.by_said(connection, rows, name, f"{name}{_TYPE}", kinds)
         except ValueError as error:
-            hint = f"write one of {', '.join(text_types.EDM)}"
-            raise UsageError(
-                "read", str(files[0]), f"{column} says {error}, which is no type", hint
-            ) from None
+            hint = f"correct them, or what {name}{_TYPE} says"
+            raise UsageError("read", str(files[0]), str(error), hint) from None
     return f"SELECT {', '.join(casts)} FROM ({rows})"
+
+
+def _types_beside(
+    connection: duckdb.DuckDBPyConnection, rows: str, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the columns beside which stand their types, as Storage Explorer writes them, and those."""
+    found = {}
+    for name in names:
+        if f"{name}{_TYPE}" in names and name.lower() not in text_types.KEYS:
+            kinds = text_types.said(connection, rows, name, f"{name}{_TYPE}")
+            if kinds is not None and not any(f"{name}@Edm.{kind}" in names for kind in kinds):
+                found[name] = kinds
+    return found
 
 
 @contextmanager

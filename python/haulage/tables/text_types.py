@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _TRUTH, _WHOLE, _LONG, _DOUBLE, _DAY, _TIME, _FINE, _FAR, _TEXT = (1 << at for at in range(9))
 _NUMBERS, _TIMES = _WHOLE | _DOUBLE, _DAY | _TIME
 #: The keys of rows, which are text and nothing else.
-_KEYS = ("partitionkey", "rowkey")
+KEYS = ("partitionkey", "rowkey")
 
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = _DATE + r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,7}0*)?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?"
@@ -112,7 +112,7 @@ def casts(
         as_values: Columns of which a key has the number or the time.
     """
     _add_functions(connection)
-    open_ = [name for name in names if name.lower() not in _KEYS or name in as_values]
+    open_ = [name for name in names if name.lower() not in KEYS or name in as_values]
     found: dict[str, str] = dict.fromkeys(names, "VARCHAR")
     if open_:
         bits = ", ".join(f"bit_or(haul_bit(trim({quoted(name)})))" for name in open_)
@@ -171,40 +171,71 @@ def _cast(name: str, kind: str) -> str:
     return f"{moved} AS {column}"
 
 
-#: Types of the service, and what of DuckDB holds their values.
+#: Types of the service, what of DuckDB holds their values, and the bits that these may have.
 EDM = {
-    "String": "VARCHAR", "Boolean": "BOOLEAN", "Int32": "INTEGER", "Int64": "BIGINT", "Double": "DOUBLE",
-    "DateTime": "TIMESTAMP", "Guid": "UUID", "Binary": "BLOB",
+    "String": ("VARCHAR", None), "Boolean": ("BOOLEAN", _TRUTH), "Int32": ("INTEGER", _WHOLE),
+    "Int64": ("BIGINT", _WHOLE | _LONG), "Double": ("DOUBLE", _NUMBERS), "DateTime": ("TIMESTAMP", None),
+    "Guid": ("UUID", None), "Binary": ("BLOB", None),
 }  # fmt: skip
 
 
-def by_said(connection: duckdb.DuckDBPyConnection, rows: str, name: str, said: str) -> list[str]:
-    """Return what to select of a column so that each value has the type that another column says.
+def said(connection: duckdb.DuckDBPyConnection, rows: str, name: str, types: str) -> list[str] | None:
+    """Return the types that one column says of another; ``None`` if it is about something else.
+
+    Args:
+        connection: What runs the query.
+        rows: A query of columns that are all text.
+        name: The column.
+        types: The column of types.
+    """
+    asked = f"SELECT DISTINCT {_said(types)} FROM ({rows}) WHERE {quoted(name)} IS NOT NULL ORDER BY 1"
+    found = [row[0] for row in connection.execute(asked).fetchall()]
+    return found if found and all(one in EDM for one in found) else None
+
+
+def by_said(
+    connection: duckdb.DuckDBPyConnection, rows: str, name: str, types: str, found: Sequence[str]
+) -> list[str]:
+    """Return what to select of a column so that each value has the type that is said of it.
 
     Values of several types get a column for each, named as in an export.
 
     Args:
         connection: What :func:`casts` was called with.
-        rows: A query of columns that are all text.
-        name: The column.
-        said: The column of types.
+        rows: As for :func:`said`.
+        name: As for :func:`said`.
+        types: As for :func:`said`.
+        found: What that returned.
 
     Raises:
-        ValueError: It says something that is no type.
+        ValueError: The type cannot hold one of its values as it is.
     """
-    kind = f"regexp_replace(trim({quoted(said)}), '^Edm\\.', '')"
-    asked = f"SELECT DISTINCT {kind} FROM ({rows}) WHERE {quoted(name)} IS NOT NULL ORDER BY 1"
-    found = [row[0] for row in connection.execute(asked).fetchall()]
-    unknown = [one for one in found if one not in EDM]
-    if unknown:
-        raise ValueError(f"'{unknown[0] or ''}'")
-    if len(found) < 2:
-        return [_cast(name, EDM[found[0]] if found else "VARCHAR")]
     selected = []
     for one in found:
-        value = _cast(name, EDM[one]).removesuffix(f" AS {quoted(name)}")
-        selected.append(f"CASE WHEN {kind} = '{one}' THEN {value} END AS {quoted(f'{name}@Edm.{one}')}")
+        kind, allowed = EDM[one]
+        value = f"CASE WHEN {_said(types)} = '{one}' THEN {quoted(name)} END"
+        own = f"SELECT trim({value}) AS v FROM ({rows})"
+        bits = connection.execute(f"SELECT bit_or(haul_bit(v)) FROM ({own})").fetchall()[0][0] or 0
+        if one == "DateTime":
+            kind = {"DATE": "TIMESTAMP"}.get(_type(bits), _type(bits))
+        cast = _cast("v", kind).removesuffix(f" AS {quoted('v')}")
+        wrong = connection.execute(
+            f"SELECT v FROM ({own}) WHERE v IS NOT NULL AND TRY({cast}) IS NULL LIMIT 1"
+        )
+        first = wrong.fetchall()
+        if first or (allowed is not None and bits & ~allowed) or (one == "DateTime" and kind == "VARCHAR"):
+            example = f", such as '{first[0][0][:40]}'" if first else ""
+            raise ValueError(f"{name} has values that are no {one}{example}")
+        column = name if len(found) == 1 else f"{name}@Edm.{one}"
+        selected.append(f"(SELECT {cast} FROM (SELECT {value} AS v)) AS {quoted(column)}")
     return selected
+
+
+def _said(types: str) -> str:
+    """Return the expression of the type that is said; text if nothing is."""
+    plain = f"regexp_replace(lower(trim({quoted(types)})), '^edm\\.', '')"
+    names = " ".join(f"WHEN '{one.lower()}' THEN '{one}'" for one in EDM)
+    return f"coalesce(CASE {plain} {names} ELSE {plain} END, 'String')"
 
 
 def _row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[object, ...]:
