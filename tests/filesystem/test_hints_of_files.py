@@ -134,4 +134,4 @@ def test_a_table_of_a_listing_needs_arrow(counted_places: Counted, monkeypatch: 
     counted_places.az.fs.pipe(counted_places.az.path("a"), b"a")
     with pytest.raises(haulage.UnsupportedError) as caught:
         haulage.list("mem://empty/").to_arrow()
-    assert caught.value.hint == "pip install pyarrow"
+    assert caught.value.hint == "pip install 'haulage[tables]'"

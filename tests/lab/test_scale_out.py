@@ -196,7 +196,7 @@ def test_more_nodes_are_predicted_by_one_call(run: lab.runs.Run, sentence: Sente
         capture_output=True,
         text=True,
     )
-    assert (absent.returncode, "hint: write --nodes 20,100" in absent.stderr) == (2, True), absent.stderr
+    assert (absent.returncode, "hint: write --nodes" in absent.stderr) == (2, True), absent.stderr
 
 
 def test_a_run_without_nodes_predicts_nothing(tmp_path: Path, sentence: Sentence) -> None:

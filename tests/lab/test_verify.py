@@ -82,6 +82,7 @@ def test_an_untouched_run_passes_wherever_it_lies_and_is_not_changed(report: Pat
     assert set(chain.listed((run / chain.SUMS).read_text())[0]) == set(files_of(run)) - {chain.SUMS}
 
 
+@pytest.mark.slow("verifies a run twice")
 def test_calculations_may_have_moved_since_the_report_was_made(run: Path) -> None:
     index, page = run / chain.INDEX, run / chain.PAGE
     before = sha256(index)

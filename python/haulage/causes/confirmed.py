@@ -92,13 +92,13 @@ def not_excluded(evidence: Evidence, effects: Effects) -> tuple[str, ...]:
     """Return the causes that no experiment excludes."""
     helps = any(one.is_there for one in effects.of.values())
     excluded = {
-        "total-rate": helps,
+        "total-rate": helps or (evidence.ceiling_share or 1.0) < NEAR_CEILING[0],
         "connection-rate": effects.excludes("connections"),
         "latency": effects.excludes("connections") or effects.excludes("blocks"),
         "service": effects.excludes("connections") or effects.excludes("blocks"),
         "server": effects.excludes("blocks") or effects.helps("connections"),
         "disk": effects.excludes("memory"),
-        "checksum": effects.excludes("checksum") or evidence.checksum == "none",
+        "checksum": effects.excludes("checksum") or evidence.checksum != "md5",
         "cpu": _leaves_room(effects),
         "commit": not _commits_may_be_slow(evidence, effects),
     }
@@ -153,7 +153,8 @@ def _another_path(evidence: Evidence, effects: Effects) -> Verdict | None:
 def _above_ceiling(evidence: Evidence, effects: Effects) -> Verdict | None:
     """Whether what helps moves more than the path was measured to carry when the record was made."""
     base = effects.base_bits_per_second
-    if base is None or not evidence.ceiling_share:
+    # Above the ceiling it is the ceiling that is wrong.
+    if base is None or not evidence.ceiling_share or evidence.ceiling_share > NEAR_CEILING[1]:
         return None
     ceiling = evidence.rate_bits_per_second / evidence.ceiling_share
     most = base * max((one.low for one in effects.of.values() if one.is_there), default=1.0)
@@ -284,8 +285,14 @@ def _shared(waits: str | None, moves: str, share: tuple[float, float, float], be
     if high <= NO_PART and moves != "total-rate":
         return Verdict(moves, "confirmed", [], f"{because}; larger blocks do not help")
     if waits is None:
-        unclear = "requests wait for longer than the path takes, and for less than a slow service would"
-        return Verdict("undetermined", "undetermined", [], unclear, rivals=("latency", "service", moves))
+        return Verdict(
+            "undetermined",
+            "undetermined",
+            [],
+            f"{because}; requests wait, and neither for as long as an empty answer takes nor for much longer",
+            "What would decide: how long the path takes for an empty answer while nothing else runs.",
+            rivals=("latency", "service", moves),
+        )
     if low >= WHOLE - 0.1 and middle >= WHOLE:
         return Verdict(waits, "confirmed", [], f"{because}; a request waits for {middle:.0%} of its time")
     if high - low > SHARE_WIDTH or low <= 0.05 or high >= 0.95:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from haulage.causes.confirmed import judge
+from haulage.causes.confirmed import NEAR_CEILING, judge
 from haulage.causes.effects import Effects, gave
 from haulage.causes.evidence import Evidence
 from haulage.causes.sentences import rivals_words, sentences
@@ -89,9 +89,10 @@ def decide(evidence: Evidence, effects: Effects | None = None) -> Verdict:
         found = replace(found, evidence=sentences(evidence, parts), advice=advice)
     if effects is not None and effects.n:
         found = _tried(evidence, effects, parts, found)
+    found = _in_phases(evidence, effects, found)
     if evidence.kind == "trial":
         found = replace(found, evidence=[*found.evidence, *rivals_words(found)])
-    return _in_phases(evidence, effects, found)
+    return found
 
 
 def _tried(evidence: Evidence, effects: Effects, parts: Mapping[str, float], seen: Verdict) -> Verdict:
@@ -150,14 +151,14 @@ def _in_phases(evidence: Evidence, effects: Effects | None, whole: Verdict) -> V
                 )
             )
     first, second = (phase.rate_bits_per_second for phase in evidence.phases)
-    if _is_short_of_processors(evidence):
-        # Whatever else ran there may have begun, or ended, at that moment.
-        return replace(whole, cause="undetermined", status="undetermined", rivals=("changed", "cpu"))
     said = [f"The rate changed once, to {second / first:.2f} times, with as many requests in flight."]
+    # With busy processors, whatever else ran there may have begun, or ended, at that moment.
+    busy = _is_short_of_processors(evidence)
     return replace(
         whole,
-        cause="changed",
-        status="seen",
+        cause="undetermined" if busy else "changed",
+        status="undetermined" if busy else "seen",
+        rivals=("changed", "cpu") if busy else whole.rivals,
         evidence=[*said, *(row.evidence[0] for row in rows), *whole.evidence],
         threshold="one step of the rate, and none of the number in flight",
         advice=ADVICE["changed"],
@@ -262,8 +263,9 @@ def _of_trial(evidence: Evidence, parts: Mapping[str, float]) -> Verdict:
         if bound == "total-rate" and not _is_near_ceiling(evidence):
             return _named("cpu", busy)
         # The path may have been as slow: that processors are busy says nothing of it.
-        bounds = ("total-rate",) if bound == "total-rate" else ("connection-rate", "total-rate")
-        return _undetermined(busy, "cpu", *bounds)
+        held = [cause for cause in ("checksum", "disk", "commit") if parts[cause] >= SECOND]
+        bounds = ("total-rate",) if bound == "total-rate" else _bounds(evidence)
+        return _undetermined(busy, "cpu", *held, *bounds)
     for cause in ("checksum", "disk", "commit"):
         if parts[cause] >= MAIN:
             return _named(cause, main)
@@ -277,7 +279,7 @@ def _of_trial(evidence: Evidence, parts: Mapping[str, float]) -> Verdict:
     if parts[bound] < MAIN:
         largest = [name for name, share in parts.items() if share >= SECOND and name != bound]
         if parts[bound] >= SECOND:
-            largest += ["connection-rate", "total-rate"]
+            largest += _bounds(evidence)
         return _undetermined(f"no category holds {MAIN:.0%} of the time in flight", *largest)
     if _is_near_ceiling(evidence):
         return _named("total-rate", "at least 90 % of the measured ceiling")
@@ -286,12 +288,18 @@ def _of_trial(evidence: Evidence, parts: Mapping[str, float]) -> Verdict:
     if bound == "connection-rate":
         return _named(bound, f"requests do not slow as others join: slope at least {OWN_SLOPE}")
     varied = "bytes were moving, but the number in flight varied too little to say which bound"
-    return _undetermined(varied, "connection-rate", "total-rate")
+    return _undetermined(varied, *_bounds(evidence))
 
 
 def _is_near_ceiling(evidence: Evidence) -> bool:
     """Whether it was as quick as the path can be. Above that, the measurement of the ceiling is wrong."""
     return evidence.ceiling_share is not None and 0.9 <= evidence.ceiling_share <= 1.1
+
+
+def _bounds(evidence: Evidence) -> tuple[str, ...]:
+    """Return the bounds of bytes that are left where the record does not tell which: far from full, one."""
+    far = evidence.ceiling_share is not None and evidence.ceiling_share < NEAR_CEILING[0]
+    return ("connection-rate",) if far else ("connection-rate", "total-rate")
 
 
 def _is_short_of_processors(evidence: Evidence) -> bool:

@@ -64,7 +64,7 @@ class Where:
         if (
             target.url is not None
             and "?" in target.url
-            and not _is_here(self.address or address_in(self.file or ""))
+            and not _is_here(self.address if self.address is not None else address_in(self.file or ""))
         ):
             hint = "leave the SAS out of the URL, and set the credentials in the environment of each worker"
             raise UsageError("run", target.text, "a SAS is not sent to other machines in the clear", hint)

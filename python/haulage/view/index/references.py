@@ -163,7 +163,7 @@ def _count(variable: Variable, chunk: tuple[int, ...]) -> int:
 def _fill(variable: Variable, *, whole: bool) -> Any:
     """Return the fill value, which xarray takes for ``_FillValue``: none where none is needed.
 
-    Without one, readers have zeros where nothing was written.
+    Without one, readers have zeros where nothing was written, as zarr-python has from version 3 on.
 
     Raises:
         UnsupportedError: Readers would take values for missing that were written.
