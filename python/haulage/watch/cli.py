@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -148,4 +149,5 @@ def _view(once: bool, as_json: bool, hint: str) -> View:
 def leave(code: int) -> None:
     """End the process if a store is still waited for: nobody can call that off."""
     if any(thread.name.startswith("haul-watch") for thread in threading.enumerate()):
+        sys.stderr.flush()
         os._exit(code)
