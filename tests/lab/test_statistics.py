@@ -46,6 +46,14 @@ def test_five_values_have_a_median_but_no_interval() -> None:
     assert (found.value, found.bounded, found.note) == (3.0, False, "n too small for an interval")
 
 
+def test_a_fall_early_in_a_job_whose_rest_is_flat_is_a_step() -> None:
+    """What was before was taken for outliers: the job of a link that fell 18-fold was called steady."""
+    random = np.random.default_rng(6)
+    rates = np.concatenate([[89, 191], random.normal(215, 15, 6), random.normal(12, 0.05, 32)])
+    found = st.change_points(rates)
+    assert (found.says, [step.index for step in found.steps]) == ("step", [8])
+
+
 @pytest.mark.parametrize(("share", "needed"), [(0.95, 72), (0.99, 368), (0.05, 72)])
 def test_percentiles_that_the_sample_cannot_bound_are_not_given(share: float, needed: int) -> None:
     short = st.percentile(np.arange(needed - 1), share)

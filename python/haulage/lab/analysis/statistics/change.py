@@ -54,6 +54,8 @@ BESIDE_P = 0.001
 AROUND = 500
 #: A slide within so many transfers is a step.
 QUICK = 5
+#: A break has so many values on each side, and is so many times the next jump.
+BROKEN_VALUES, BROKEN_TIMES = 5, 3.0
 #: A chance slope of this p is believed.
 DRIFT_P = 0.05
 
@@ -156,7 +158,10 @@ def change_points(rates: ArrayLike, *, seed: int = 0) -> Change:
     tame = _without_spikes(data)
     cuts, slope, fitted = _explain(tame, _noise(tame))
     alike = alike_of(data, tame - fitted, 2 * len(cuts) + 2)
-    if chance(data, alike, random) > CHANGED_P:
+    at = _break_of(tame)
+    if at is not None:
+        cuts, slope = (cuts, slope) if at in cuts else ([at], 0.0)
+    elif chance(data, alike, random) > CHANGED_P:
         cuts, slope = [], 0.0
     cuts, slope = _believed(tame, cuts, slope, alike, random)
     if cuts and not _slides(tame, cuts, alike):
@@ -171,6 +176,23 @@ def change_points(rates: ArrayLike, *, seed: int = 0) -> Change:
     elif drifts:
         says = "drift"
     return Change(says, steps, drift, n, float(stats.median_abs_deviation(rest, scale="normal")))
+
+
+def _break_of(data: Floats) -> int | None:
+    """Return the first value after the one break of a series, if it has one that nobody doubts.
+
+    Where one side is short and the other flat, the short one looks like outliers to a test of the whole. But
+    sides that do not overlap are next to impossible by chance (one in a million of five among forty), and
+    such a jump beside no other is none of a series whose neighbours are alike.
+    """
+    apart = np.diff(data)
+    at = int(np.argmax(np.abs(apart))) + 1
+    if min(at, len(data) - at) < BROKEN_VALUES:
+        return None
+    before, after = data[:at], data[at:]
+    others = np.abs(np.delete(apart, at - 1))
+    is_alone = abs(apart[at - 1]) > BROKEN_TIMES * float(others.max())
+    return at if is_alone and (before.min() > after.max() or before.max() < after.min()) else None
 
 
 def _grouped(data: Floats, longest: int) -> tuple[Floats, int]:

@@ -65,9 +65,12 @@ def sharpened(rate: st.Floats, reach: int) -> st.Floats:
     for place in range(len(rate)):
         before = logs[max(0, place - reach - LEVEL_PARTS) : max(0, place - reach)]
         after = logs[place + reach + 1 : place + reach + 1 + LEVEL_PARTS]
-        # Near the ends a level has fewer parts, but at least two.
-        before = before if len(before) >= 2 else logs[: min(2, place)]
-        after = after if len(after) >= 2 else logs[max(place + 1, len(rate) - 2) :]
+        # Near the ends a level is what is there, without the parts in which a job begins and runs out.
+        if len(before) < 2:
+            before = logs[1 : min(1 + LEVEL_PARTS, place)] if place > 2 else logs[: min(2, place)]
+        if len(after) < 2:
+            last = len(rate) - 1
+            after = logs[max(place + 1, last - LEVEL_PARTS) : last] if place < last - 2 else logs[place + 1 :]
         if not len(before) or not len(after):
             continue
         left, right = float(np.median(before)), float(np.median(after))

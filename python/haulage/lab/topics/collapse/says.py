@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ _AT_FAULT = {
 def fell(results: Results) -> Iterator[Finding]:
     """Say where a job fell, and the rates on both sides, as 2009 gave them."""
     rows = table(results, "before_after")
-    for _, part in groups(rows, ["direction", "treatment", "files", "replicate"]) if len(rows) else ():
+    for key, part in groups(rows, ["direction", "treatment", "files", "replicate"]) if len(rows) else ():
         sides = part.set_index("side")
         before, after = sides.loc["before"], sides.loc["after"]
         times = float(before["mean_bits_per_second"]) / float(after["mean_bits_per_second"])
@@ -35,11 +36,24 @@ def fell(results: Results) -> Iterator[Finding]:
             f"{format_rate(float(side['mean_bits_per_second']))} (sd {_sd(side)}, n = {int(side['n'])})"
             for side in (before, after)
         ]
+        kind = {"step": "a fault, and no drift", "step and drift": "a fault, and a drift besides"}
+        found = of_job(table(results, "job_changes"), key)
+        job = of_job(table(results, "rate_in_job"), key).sort_values(["cell", "part"])
+        seconds = float(job["took_ns"].iloc[: int(before["n"])].sum()) / 1e9
         sentence = (
-            f"{before['treatment']}: after {share:.0%} of the bytes the rate fell {digits(times)} times,"
+            f"{before['treatment']}: {kind.get(str(found['says'].iloc[0]), 'a fall')}. After"
+            f" {digits(seconds)} s, at {share:.0%} of the bytes, the rate fell {digits(times)} times at once,"
             f" from a mean of {words[0]} to {words[1]}."
         )
         yield card("Before and after", sentence, times, "times", int(part["n"].sum()), "before_after")
+
+
+def of_job(rows: pd.DataFrame, key: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one job."""
+    same = pd.Series(True, index=rows.index)
+    for name, value in key.items():
+        same &= rows[name].isna() if pd.isna(value) else rows[name] == value
+    return rows[same]
 
 
 def _sd(side: pd.Series) -> str:
