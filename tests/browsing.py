@@ -26,6 +26,29 @@ def check_source(file: Path) -> None:
         assert wrong not in text, (file, wrong)
 
 
+#: Whether the page draws: frames come each 16 ms, later on a machine that is busy.
+_FRAME = """() => new Promise((tell) => {
+  setTimeout(() => tell(false), 2000);
+  requestAnimationFrame(() => tell(true));
+})"""
+
+
+def wait_for_frame(page: Page) -> None:
+    """Wait until a page whose scripts run draws.
+
+    A browser without a screen now and then draws no frame of a new page until its size changes, and then
+    nothing that waits for one ends.
+    """
+    size = page.viewport_size
+    assert size is not None
+    for _ in range(10):
+        if page.evaluate(_FRAME):
+            return
+        page.set_viewport_size({"width": size["width"], "height": size["height"] + 1})
+        page.set_viewport_size(size)
+    raise TimeoutError("the browser draws nothing")
+
+
 class Opened:
     """A page in a browser that remembers what it complained of and what it asked for."""
 
@@ -38,3 +61,4 @@ class Opened:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(url)
+        wait_for_frame(self.page)

@@ -7,6 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
+from browsing import wait_for_frame
+
 
 class Opened:
     """A page without a network that remembers what it complained of."""
@@ -21,6 +23,8 @@ class Opened:
         self.page.on("console", lambda message: self._hear(message.type, message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.goto(report.as_uri())
+        if settings.get("java_script_enabled", True):
+            wait_for_frame(self.page)
 
     def _only_files(self, route: Route) -> None:
         if route.request.url.startswith("file:"):
