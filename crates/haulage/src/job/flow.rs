@@ -287,6 +287,7 @@ impl Flow {
         if !interrupted {
             self.abandoned.settle().await;
         }
+        self.opener.uninterrupted().settle().await;
         // A job in which objects failed says little of the link.
         if self.recorder.summary().objects_failed == 0
             && !self.gate.is_leased()

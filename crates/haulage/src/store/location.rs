@@ -14,7 +14,7 @@ use crate::buffer::BufferPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Gate;
 use crate::http::{Cap, HttpClient, WireMeter};
-use crate::task::off_thread;
+use crate::task::{Uninterrupted, off_thread};
 use crate::units::ByteRate;
 
 /// A store and a name in it.
@@ -48,6 +48,7 @@ pub struct StoreOpener {
     here: Gate,
     /// What standard input stands for, where it is not that of the process.
     input: Option<StreamStore>,
+    uninterrupted: Uninterrupted,
 }
 
 impl StoreOpener {
@@ -90,6 +91,7 @@ impl StoreOpener {
             gate,
             here: Gate::default(),
             input: None,
+            uninterrupted: Uninterrupted::default(),
         })
     }
 
@@ -211,6 +213,11 @@ impl StoreOpener {
         let Capabilities { at_hand, contents, .. } = store.capabilities();
         let gate = if at_hand || !contents { &self.here } else { &self.gate };
         Location { store, key, gate: gate.clone() }
+    }
+
+    /// For what is ended though the job is called off. Nothing of it may be under way where the job ends.
+    pub(crate) fn uninterrupted(&self) -> &Uninterrupted {
+        &self.uninterrupted
     }
 
     /// Whether files were written, so that a disk may be waited for.

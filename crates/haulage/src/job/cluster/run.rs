@@ -117,6 +117,7 @@ impl Run {
         }
         drop(found);
         listing.abort();
+        self.opener.uninterrupted().settle().await;
         let ended = self.finish(listed, outcome).await;
         shared.set(Phase::Ended);
         ended

@@ -13,6 +13,7 @@ use crate::gate::through;
 use crate::output::resolved;
 use crate::stage::taking::gone;
 use crate::store::{Location, PutOptions, Request, Version, witness_name};
+use crate::task::Uninterrupted;
 
 /// Names at which a witness is looked for at once.
 const LOOKS: usize = 16;
@@ -34,6 +35,7 @@ pub(super) fn check_outside(operation: &'static str, inner: &Location, outer: &L
 /// # Errors
 /// `Usage` where it is seen there. What a write or a deletion ends with that neither of them allows.
 pub(super) async fn check_by_witness(
+    uninterrupted: &Uninterrupted,
     operation: &'static str,
     one: &Location,
     other: &Location,
@@ -44,6 +46,11 @@ pub(super) async fn check_by_witness(
     }
     // A gateway may not take every file for an object of its own.
     let (first, second) = if folder(one).is_some() { (other, one) } else { (one, other) };
+    let is_seen = |at: &Location, from: &Location| {
+        let (at, from) = (at.clone(), from.clone());
+        // Called off in between, it would leave what it has written.
+        uninterrupted.run(async move { is_seen(&at, &from).await })
+    };
     let seen = match is_seen(first, second).await {
         Err(error) if error.kind() == ErrorKind::Permission => {
             is_seen(second, first).await.map_err(|_| error)?

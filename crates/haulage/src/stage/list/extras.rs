@@ -194,7 +194,10 @@ impl Listing {
         let [one_is, other_is] = [one, other].map(|place| place.store.identity(&place.key));
         // Of many sources most lie in one folder.
         let is_new = !self.plans && self.witnessed.insert((one_is, other_is));
-        if is_new { apart::check_by_witness(operation, one, other).await } else { Ok(()) }
+        if !is_new {
+            return Ok(());
+        }
+        apart::check_by_witness(self.opener.uninterrupted(), operation, one, other).await
     }
 
     /// Refuses to sync what the other side holds, or what holds the backups.
