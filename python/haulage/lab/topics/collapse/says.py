@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pandas as pd
 
-from haulage.lab.analysis.cards import Results, card, number, table
+from haulage.lab.analysis.cards import Results, card, number, same_as, table
 from haulage.lab.analysis.model import Finding
 from haulage.lab.analysis.tables import groups
 from haulage.lab.topics.baseline.says import speed_up
@@ -37,8 +36,9 @@ def fell(results: Results) -> Iterator[Finding]:
             for side in (before, after)
         ]
         kind = {"step": "a fault, and no drift", "step and drift": "a fault, and a drift besides"}
-        found = of_job(table(results, "job_changes"), key)
-        job = of_job(table(results, "rate_in_job"), key).sort_values(["cell", "part"])
+        job_key = pd.Series(key)
+        found = same_as(table(results, "job_changes"), job_key, tuple(key))
+        job = same_as(table(results, "rate_in_job"), job_key, tuple(key)).sort_values(["cell", "part"])
         seconds = float(job["took_ns"].iloc[: int(before["n"])].sum()) / 1e9
         sentence = (
             f"{before['treatment']}: {kind.get(str(found['says'].iloc[0]), 'a fall')}. After"
@@ -46,14 +46,6 @@ def fell(results: Results) -> Iterator[Finding]:
             f" from a mean of {words[0]} to {words[1]}."
         )
         yield card("Before and after", sentence, times, "times", int(part["n"].sum()), "before_after")
-
-
-def of_job(rows: pd.DataFrame, key: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one job."""
-    same = pd.Series(True, index=rows.index)
-    for name, value in key.items():
-        same &= rows[name].isna() if pd.isna(value) else rows[name] == value
-    return rows[same]
 
 
 def _sd(side: pd.Series) -> str:
