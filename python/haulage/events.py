@@ -96,6 +96,7 @@ class JobStarted(_Record):
     operation: str  #: ``copy``, ``verify``, ``sync`` or ``move``
     sources: tuple[str, ...]  #: without secrets
     destination: str  #: without secrets
+    options: tuple[str, ...]  #: that were set, as ``haul cp`` has them; without secrets
     started_unix_ns: int  #: start of the clock, since 1970 (UTC)
     version: str  #: version of the engine
 

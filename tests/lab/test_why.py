@@ -317,7 +317,7 @@ def test_a_real_job_over_a_link_of_each_connection(
     answer = json.loads(said.text)
     # On a busy machine the last blocks may say too little to tell the connections from the whole.
     assert (answer["cause"], answer["status"]) in [("connection-rate", "seen"), ("bytes", "undetermined")]
-    assert answer["experiment"]["command"].startswith("haul cp SRC DST --concurrency 16")
+    assert answer["experiment"]["command"].startswith("haul cp large az://")
     assert sum(answer["ledger_ns"].values()) == answer["lanes"] * answer["wall_ns"]
     assert "page written: why.html" in said.stderr
     assert (tmp_path / "why.html").read_text().startswith("<!doctype html>")

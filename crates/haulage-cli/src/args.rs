@@ -378,12 +378,31 @@ pub fn copy_options(
 mod tests {
     use super::*;
 
+    fn planned(words: &[&str]) -> CopyOptions {
+        let line = ["haul", "plan", "a", "b"].iter().chain(words).map(Into::into).collect::<Vec<_>>();
+        let cli = crate::cli::parse(&line).unwrap();
+        let crate::command::Command::Plan(plan) = cli.command else { panic!("parsed as {:?}", cli.command) };
+        plan.options().unwrap()
+    }
+
+    #[test]
+    fn a_job_writes_down_what_it_was_told_in_the_words_of_the_command() {
+        let words = [
+            "--concurrency 8 --block-size 64KiB --single-put-max 1025B --method whole --server-side never",
+            "--checksum md5 --content-md5 --max-memory 8MiB --polite --profile office --overwrite always",
+            "--include *.nc --include a* --exclude *.tmp --min-size 1MiB --max-size 2GiB --min-age 12h",
+            "--max-age 168h --files-from0 names --symlinks follow --endpoint http://127.0.0.1:9 --region eu-1",
+            "--addressing path --no-sign-request --requester-pays --insecure-http --proxy none --bind 10.1.0.7",
+            "--ca ca.pem --stall-timeout 1500ms --cap 60mbit",
+        ];
+        let words: Vec<&str> = words.iter().flat_map(|line| line.split(' ')).collect();
+        assert_eq!(planned(&words).words(), words);
+    }
+
     #[test]
     fn the_help_states_the_engines_own_defaults() {
         assert_eq!(StoreOptions::default().stall_timeout, Duration::from_secs(30));
-        let cli = crate::cli::parse(&["haul", "plan", "a", "b"].map(Into::into)).unwrap();
-        let crate::command::Command::Plan(plan) = cli.command else { panic!("parsed as {:?}", cli.command) };
-        let mut options = plan.options().unwrap();
+        let mut options = planned(&[]);
         options.store.config = StoreOptions::default().config;
         assert_eq!(format!("{options:?}"), format!("{:?}", CopyOptions::default()));
     }

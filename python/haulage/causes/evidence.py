@@ -25,6 +25,23 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What bounded a job because its user said so.
+
+    Attributes:
+        cap_bits_per_second: On its rate; ``None`` without one.
+        concurrency: Requests in flight; ``None`` where Haulage looked for the number.
+        is_polite: Whether it gave way to other traffic.
+        memory_bytes: In flight at most; default the engine's own.
+    """
+
+    cap_bits_per_second: float | None = None
+    concurrency: int | None = None
+    is_polite: bool = False
+    memory_bytes: int = 96 << 20
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What is known of one treatment at one size, of a job, or of a phase of one.
 
@@ -76,6 +93,7 @@ class Evidence:
         on_wire: Part of the time of uploads in which the kernel had bytes on their way; ``None`` where it
             is not known.
         fit: Of times over sizes and numbers; ``None`` with too few requests.
+        told: What its user set; ``None`` where the record does not say.
     """
 
     subject: str
@@ -122,6 +140,7 @@ class Evidence:
     waited_after_ns: float | None = None
     on_wire: float | None = None
     fit: Fit | None = None
+    told: Told | None = None
 
     @property
     def held(self) -> dict[str, float]:

@@ -1,10 +1,8 @@
-"""What the record of one job says of its cause, and the experiment that would settle it, in plain words."""
+"""What the record of one job says of its cause, in plain words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from haulage.causes.evidence import Evidence
+from haulage.causes.evidence import Evidence, Told
 from haulage.causes.rules import NEAR_NS
 from haulage.causes.split import MUCH
 from haulage.causes.verdict import Verdict
@@ -67,6 +65,10 @@ _SAID = {
         "Commits held {part} of the time in flight: one took {commit}{quickest_answer}. An object sent in"
         " blocks needs one at its end."
     ),
+    "pacing": (
+        "The cap that was set, {cap}, held the job: bytes went at {rate}, held back for {part} of the time in"
+        f" flight. {_NOT_THE_LINK}"
+    ),
     "cpu": (
         "Slots stood empty for {gaps} of the lanes' time although the next request was queued: usually {gap}"
         " after each attempt of {held}. That is no phase of the network. It looks like processors that were"
@@ -106,126 +108,8 @@ _SAID = {
     ),
     "short": "{wall} say little about a path. The time in flight was {parts}.",
 }
-
-_RECORD = "--record again.parquet"
-_MORE = f"haul cp SRC DST --concurrency {{doubled}} {_RECORD}"
-_TO_MEMORY = f"haul cp SRC /dev/shm/copy {_RECORD}"
-_ONE_LARGE = (
-    f"haul cp ONE-LARGE-FILE DST --concurrency {{lanes}} {_RECORD}",
-    "clearly faster than {now}: each request costs time whatever it carries, and fewer, larger ones help; as"
-    " fast as now: it is the rate at which bytes travel",
-)
-_TWICE = (
-    _MORE,
-    "clearly faster than {now}: it was each connection, and more of them help; as fast as now: it is"
-    " something that all share",
-)
-_WAITS = (
-    _MORE,
-    "about twice {now}: it was the wait for answers; as fast as now: the service queues its requests, or"
-    " something else is full",
-)
-_FEWER = (
-    f"haul cp SRC DST --concurrency {{halved}} {_RECORD}",
-    "fewer of them: the path, or something on it, does not take so many connections; as many: it fails"
-    " whatever is asked of it",
-)
-_PLAN = (
-    "haul plan SRC DST",
-    "about {before} too: it was finding out what to copy; clearly less: it was something else, such as the"
-    " start of a node",
-)
-#: By cause, and direction where it matters: a command, and what each outcome means.
-_SETTLES = {
-    "one-at-a-time": (
-        f"haul cp SRC DST --concurrency 8 {_RECORD}",
-        "several times {now}: it was that one request waited for the other; as fast as now: one connection"
-        " already fills the path or the disk",
-    ),
-    "mixed": (
-        _MORE,
-        "clearly faster than {now}: each request waited, or each connection had its limit, and more of them"
-        " help; as fast as now: it is something that all share",
-    ),
-    "connection-rate": _TWICE,
-    "bytes": _TWICE,
-    "total-rate": (
-        "haul lab run ceiling --to URL",
-        "about {now} there too: it is the path or the service; clearly more: it is this machine, its disk, or"
-        " how the job was set",
-    ),
-    "answers": _WAITS,
-    "latency": _WAITS,
-    **dict.fromkeys(("service", "own-time", "unknown"), _ONE_LARGE),
-    "throttled": (
-        f"haul cp SRC DST --cap {{half}}mbit {_RECORD}",
-        "no refusals: they came from the rate, and a cap between the two is best; as many as now: they come"
-        " whatever is sent, ask the provider",
-    ),
-    "commit": (
-        f"haul cp SRC DST --single-put-max 64MiB {_RECORD}",
-        "clearly faster than {now}: it was the commits that blocks need; as fast as now: it is something"
-        " else",
-    ),
-    "disk up": (
-        f"cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST {_RECORD}",
-        "clearly faster than {now}: it was the disk read from; as fast as now: {other}",
-    ),
-    "disk down": (
-        _TO_MEMORY,
-        "clearly faster than {now}: it was the disk written to; as fast as now: {other}",
-    ),
-    "source": (
-        _TO_MEMORY,
-        "as fast as now ({now}): it is the source, or the way from it; clearly faster: it is where the copy"
-        " goes, or what the two ways share",
-    ),
-    "checksum": (
-        f"haul cp SRC DST --checksum crc64 {_RECORD}",
-        "faster than with the checksum of this job: it was that; as fast as now: it is something else",
-    ),
-    "cpu": (
-        f"haul cp SRC DST {_RECORD}",
-        "while nothing else runs on this machine (top shows what does): clearly faster than {now}: it was the"
-        " processors; as fast as now: slots were not used, or it is something else",
-    ),
-    "starved up": (
-        "time PRODUCER > /dev/null",
-        "with what feeds the pipe, or cat for files: about {wall} too: it was that; clearly less: it is"
-        " finding out what to copy, for which haul plan takes as long",
-    ),
-    "starved down": (
-        _TO_MEMORY,
-        "clearly faster than {now}: it was what takes the bytes; as fast as now: it is finding out what to"
-        " copy, for which haul plan takes as long",
-    ),
-    "connect": _FEWER,
-    "failures": _FEWER,
-    "listing": _PLAN,
-    "before": _PLAN,
-    "nodes": (
-        f"haul cp SRC DST {_RECORD}",
-        "without --nodes: about {before} sooner: it was the start of the nodes, and one process is faster for"
-        " a job of this size; no sooner: it is something else",
-    ),
-    "after": (
-        f"haul cp SRC DST --no-flush {_RECORD}",
-        "{after} sooner: it was the disk; no sooner: it is something else",
-    ),
-    "": (f"haul cp SRC DST {_RECORD}", "with {larger} or more, so that it takes ten seconds or longer"),
-}
 #: Findings that are no limits.
 NO_LIMITS = ("few", "empty", "failed", "last-failed")
-#: Where causes share the time: those of which one alone can be changed come first, then the number in flight.
-_ALONE = ("disk", "source", "checksum", "failures", "commit", "connect", "service", "own-time", "unknown")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What would settle it: a command, and what each outcome means."""
-
-    command: str
-    outcome: str
 
 
 def sentences_of(found: Verdict, evidence: Evidence) -> str:
@@ -243,40 +127,6 @@ def sentences_of(found: Verdict, evidence: Evidence) -> str:
     return _mixed(found)
 
 
-def settles(found: Verdict, evidence: Evidence, cause: str = "") -> Experiment | None:
-    """Return what would settle the cause; ``None`` where there is nothing to settle.
-
-    Args:
-        found: The verdict.
-        evidence: That it stands on.
-        cause: Of a verdict that names several, the one to look into; default the verdict's own.
-    """
-    cause = cause or found.cause
-    if cause in NO_LIMITS:
-        return None
-    if cause == "mixed":
-        if may_all_be_processors(found):
-            return settles(found, evidence, "cpu")
-        alone = next((one for one in _ALONE if one in found.sharing), None)
-        if alone is not None:
-            return settles(found, evidence, alone)
-    key = f"{cause} {evidence.direction}" if cause in ("disk", "starved") else cause
-    command, outcome = _SETTLES.get(key, _SETTLES[""])
-    words = {
-        "now": format_rate(evidence.rate_bits_per_second),
-        "doubled": 2 * max(1, evidence.lanes),
-        "lanes": max(1, evidence.lanes),
-        "halved": max(1, evidence.lanes // 2),
-        "half": max(1, round(evidence.rate_bits_per_second / 2e6)),
-        "other": "it was not" if found.status == "seen" else "it was this machine's processors, or the path",
-        "wall": time_words(evidence.wall_ns),
-        "before": time_words(evidence.before_ns),
-        "after": time_words(evidence.after_ns),
-        "larger": round_size(max(10 * evidence.bytes, 10**8)),
-    }
-    return Experiment(command.format_map(words), outcome.format_map(words))
-
-
 def may_all_be_processors(found: Verdict) -> bool:
     """Whether processors alone explain what looks like several causes."""
     return found.cause == "mixed" and found.rivals[:1] == ("cpu",)
@@ -286,10 +136,11 @@ def _words(found: Verdict, evidence: Evidence) -> dict[str, object]:
     """Return what the sentences are filled with."""
     slow, usual, fast = (format_rate(rate) for rate in evidence.rate_of_one or (0.0, 0.0, 0.0))
     took, answer = evidence.took_ns or 0, evidence.answer_ns
-    shared = "the link in all, a --cap, the service, or the processors of this machine"
+    cap = "" if evidence.told is not None else "a --cap, "
+    shared = f"the link in all, {cap}the service, or the processors of this machine"
     if answer is not None and answer < NEAR_NS:
         # So quick an answer comes from this machine, or from one beside it.
-        shared = "the processors of this machine, the service, a --cap, or the link"
+        shared = f"the processors of this machine, the service, {cap}or the link"
     feeds = "to send: what feeds it (a pipe, the disk, or the list of what to copy)"
     if evidence.direction == "down":
         feeds = "to fetch: what takes the bytes (a pipe or the disk), or the list of what to copy,"
@@ -297,6 +148,7 @@ def _words(found: Verdict, evidence: Evidence) -> dict[str, object]:
     usual_bytes = evidence.usual_bytes or 0
     return {
         "part": _of(found, found.cause),
+        "cap": format_rate((evidence.told or Told()).cap_bits_per_second or 0.0),
         "waits": _of(found, "answers", "latency", "service"),
         "parts": _parts(found),
         "rate": format_rate(evidence.rate_bits_per_second),

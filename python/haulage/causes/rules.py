@@ -26,7 +26,7 @@ from haulage.causes.split import (
     split,
 )
 from haulage.causes.verdict import SECOND, Status, Verdict
-from haulage.causes.vocabulary import ADVICE, CAUSES
+from haulage.causes.vocabulary import ADVICE, CAUSES, GIVING_WAY
 from haulage.words.numbers import format_rate
 
 #: A share of the time in flight that makes a cause the one to name, where there is no second: nothing else
@@ -331,8 +331,10 @@ def _of_job(evidence: Evidence, parts: Mapping[str, float]) -> Verdict:
 
 def _with_rivals(cause: str, evidence: Evidence) -> Verdict:
     rivals = _rivals(cause, evidence)
+    if evidence.told is not None and evidence.told.is_polite and cause in GIVING_WAY:
+        rivals = (*(rivals or (cause,)), "polite")
     # An answer of an upload is the path's or the service's, but an answer it is.
-    seen = not rivals or (cause == "answers" and "starved" not in rivals)
+    seen = not rivals or (cause == "answers" and not {"starved", "polite"}.intersection(rivals))
     return Verdict(cause, "seen" if seen else "undetermined", rivals=rivals)
 
 

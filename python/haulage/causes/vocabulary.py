@@ -32,6 +32,7 @@ CAUSES = {
     "before": "what came before the first request",
     "after": "what came after the last request",
     "unused": "slots without a request",
+    "polite": "giving way to other traffic (--polite)",
     "starved": "waiting for something to move",
     "short": "too short to tell",
     "few": "nothing to explain",
@@ -39,6 +40,18 @@ CAUSES = {
     "last-failed": "the last request failed",
     "empty": "no requests",
 }
+#: What a job that gives way to other traffic looks like.
+GIVING_WAY = (
+    "connection-rate",
+    "total-rate",
+    "bytes",
+    "own-time",
+    "unknown",
+    "answers",
+    "latency",
+    "cpu",
+    "mixed",
+)
 #: What some are called after one job, of which less is known.
 OF_JOB = {
     "total-rate": "something that all requests share",

@@ -104,6 +104,8 @@ pub struct JobStarted {
     pub sources: Vec<String>,
     /// Destination without secrets.
     pub destination: String,
+    /// What was set, in the words of the command: see [`CopyOptions::words`](crate::CopyOptions::words).
+    pub options: Vec<String>,
     /// Start of the clock, in nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// Version of the engine.

@@ -218,7 +218,7 @@ impl Flow {
 
     /// Runs the job to its end.
     pub(super) async fn run(mut self) -> Result<Summary> {
-        self.recorder.announce(self.work.names()).await;
+        self.recorder.announce(self.work.names(), &self.options).await;
         let names = self.list()?;
         let (outcome, interrupted) = self.move_all(names).await;
         // An interrupted job promises nothing, and shall end at once.

@@ -5,6 +5,7 @@ mod links;
 mod select;
 mod shard;
 mod sync;
+mod words;
 mod work;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

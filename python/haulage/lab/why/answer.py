@@ -22,6 +22,7 @@ def as_dict(found: Explanation) -> dict[str, Any]:
         "title": title(found.whole, found.phases),
         "text": paragraph(found),
         **_part(found.whole),
+        "options": None if found.job is None else list(found.job.options),
         "direction": facts.direction,
         "objects": facts.objects,
         "attempts": facts.attempts,

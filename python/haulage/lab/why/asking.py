@@ -6,6 +6,7 @@ attempts are cut at its borders, so that the ledger of each is as exact as that 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -15,6 +16,7 @@ from haulage.errors import IntegrityError
 from haulage.lab.analysis import ledger as books
 from haulage.lab.analysis.query import Query, queries, queries_in
 from haulage.lab.store import CELL_COLUMNS
+from haulage.lab.why.command import Job
 from haulage.lab.why.record import Record
 
 #: Requests that carry payload up and down, by the service's names.
@@ -185,6 +187,7 @@ class Asked:
             self._database.execute(f'drop table if exists "{name}"')
         whole = Window(0, max(facts.wall_ns, 1))
         self._windows = [whole, *windows]
+        self.job = record.job
         self._set_up(self._windows, facts)
 
     def __call__(self, name: str) -> Rows:
@@ -242,6 +245,27 @@ class Asked:
                 least(greatest(slot_ns, b), e) - b as slot_ns, {stamps}
             from pieces""")
 
+    def _factors(self) -> dict[str, Any]:
+        """Return what the job was told that the ledger asks for."""
+        job = self.job or Job()
+        cap = job.told.cap_bits_per_second
+        return {"checksum": job.value("--checksum") or "crc64"} | (
+            {"cap_bits_per_second": cap} if cap else {}
+        )
+
+    def _moved(self, window: Window, facts: Facts) -> float:
+        """Return the bytes of both directions, had requests been in flight for all of a window.
+
+        A cap bounds those; before the first request, nodes may start.
+        """
+        began, ended = max(window.began_ns, facts.first_slot_ns), min(window.ended_ns, facts.last_end_ns)
+        row = self._database.execute(
+            "select sum(size_bytes::double * greatest(0, least(ended_ns, $e) - greatest(slot_ns, $b))"
+            " / greatest(ended_ns - slot_ns, 1)) from record where fate = 'ok' and api in $apis",
+            {"b": began, "e": ended, "apis": [*UP, *DOWN]},
+        ).fetchone()
+        return (row[0] if row and row[0] else 0.0) * window.wall_ns / max(ended - began, 1)
+
     def _set_up(self, windows: list[Window], facts: Facts) -> None:
         """Make the table that stands where the cells of a run stand."""
         direction = "down" if facts.direction == "down" else "up"
@@ -254,12 +278,12 @@ class Asked:
             ).fetchall()[0]
             # A phase that has seen the path's own answer is judged by it; the others by the job's best.
             own = number > 0 and (direction == "down" or empty >= 3)
-            factors = f'{{"node": "{number}"}}' if own else "{}"
+            factors = json.dumps(self._factors() | ({"node": f"{number}"} if own else {}))
             self._database.execute(
                 'insert into "cells.parquet" by name select ? as cell, ? as replicate, ? as treatment,'
                 " 'job' as method, ? as direction, ? as factors, false as warmup, ?::ubigint as wall_ns,"
-                " ?::ubigint as bytes, 'ok' as outcome, true as recorded, 0 as monotonic_offset_ns,"
-                " ?::integer as files",
+                " ?::ubigint as bytes, ?::ubigint as wire_bytes, 'ok' as outcome, true as recorded,"
+                " 0 as monotonic_offset_ns, ?::integer as files",
                 [
                     number,
                     number,
@@ -268,6 +292,7 @@ class Asked:
                     factors,
                     window.wall_ns,
                     facts.bytes,
+                    round(self._moved(window, facts)),
                     min(facts.objects, 2**31 - 1),
                 ],
             )

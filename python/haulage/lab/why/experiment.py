@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from haulage.causes.jobs import Experiment, settles
+from haulage.causes.settling import Experiment, settles
+from haulage.lab.why.command import repeated
 from haulage.lab.why.explaining import Explanation
 from haulage.words.numbers import time_words
 
 
 def experiment(found: Explanation) -> Experiment | None:
-    """Return what would settle it; ``None`` where there is nothing to settle."""
+    """Return what would settle it, of the job as it was; ``None`` where there is nothing to settle."""
+    settle = _of_any_job(found)
+    return settle if settle is None or found.job is None else repeated(settle, found.job)
+
+
+def _of_any_job(found: Explanation) -> Experiment | None:
     # Where the rate changed, the longest phase is the one to ask about.
     judged = max(found.phases, key=lambda part: part.window.wall_ns) if found.phases else found.whole
     cause, evidence = judged.cause, judged.evidence
@@ -56,9 +62,11 @@ def unknown(found: Explanation) -> list[str]:
         "How busy the processors and the disk were, and what else used the link. haul lab run samples the"
         " machine."
     )
-    said.append(
-        "Which options the job had, such as --cap or --concurrency: keep the command beside the record."
-    )
+    if found.job is None:
+        said.append(
+            "Which options the job had, such as --cap or --concurrency: the haul that wrote it did not record"
+            " them."
+        )
     if facts.first_slot_ns > 0.05 * facts.wall_ns and not facts.lists and not facts.nodes:
         said.append("Requests of listing: this record has none. haul plan takes as long as they do.")
     if found.whole.evidence.direction == "up" and not found.whole.evidence.is_of_empty_request:

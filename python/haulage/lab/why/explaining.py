@@ -14,6 +14,7 @@ from haulage.causes.rules import OF_BYTES, decide, of_failure, of_phases
 from haulage.causes.verdict import Verdict
 from haulage.lab.analysis import ledger as books
 from haulage.lab.why.asking import Asked, Facts, Rows, Window, count
+from haulage.lab.why.command import Job
 from haulage.lab.why.phases import phases
 from haulage.lab.why.record import Failure, Record, damaged, last_request, open_record
 from haulage.lab.why.signs import Openings, Remote, Sign, Wire, signs
@@ -54,6 +55,7 @@ class Explanation:
         summary: Of the last line of ``--json``, if there is one.
         left_out: Rows of the record that could not be placed.
         unread: Lines that were no JSON.
+        job: How it began, if the record says so.
         failure: How the job failed, if it did; the last request that failed, if the record does not say.
         objects: The slowest ones.
         slowest: The slowest requests.
@@ -80,6 +82,7 @@ class Explanation:
     openings: Openings = field(default_factory=Openings)
     remotes: tuple[Remote, ...] = ()
     failure: Failure | None = None
+    job: Job | None = None
 
 
 def explain(path: Path | str) -> Explanation:
@@ -123,6 +126,7 @@ def _explain(record: Record) -> Explanation:
         record.summary,
         record.left_out,
         record.unread,
+        job=record.job,
     )
     if facts.attempts == 0:
         return found
@@ -169,6 +173,8 @@ def _without_requests(facts: Facts) -> Part:
 
 
 def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
+    job = asked.job
+
     def rows(name: str) -> Rows:
         return [row for row in asked(name) if row["cell"] == cell]
 
@@ -229,6 +235,8 @@ def _part(asked: Asked, cell: int, window: Window, facts: Facts) -> Part:
         waited_after_ns=number("starved", "usual_held_ns"),
         on_wire=_wire(asked).on_wire if cell == 0 else None,
         fit=fit(sample),
+        told=None if job is None else job.told,
+        checksum=(job and job.value("--checksum")) or "crc64",
         kind="phase" if cell else "job",
     )
     return Part(window, evidence, decide(evidence), spent)

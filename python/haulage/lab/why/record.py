@@ -27,6 +27,7 @@ import duckdb
 from haulage.errors import HaulageError, IntegrityError, LocalIOError, NotFoundError, UsageError
 from haulage.lab.analysis.query import MEMORY
 from haulage.lab.store import ASKED_BESIDE
+from haulage.lab.why.command import Job
 from haulage.records.quoting import literal
 
 #: What an attempt must tell, or its time cannot be placed.
@@ -80,6 +81,10 @@ SUMMARY = {
 }
 #: What is read of the line that says why a job failed.
 ERROR = ("kind", "operation", "object", "cause", "hint", "exit_code")
+#: What is read of the line with which a job began, ...
+JOB = {"sources": "VARCHAR[]", "destination": "VARCHAR", "options": "VARCHAR[]"}
+#: ... and what the footer of a Parquet file calls it.
+IN_FOOTER = "haulage.job_started"
 #: A clock that began with the job has not come further than this: 30 years.
 LATEST_NS = 10**18
 #: In place of a file: standard input.
@@ -123,6 +128,7 @@ class Record:
         summary: The last line of ``--json``; ``None`` in a Parquet file, or where the job was killed.
         unread: Lines that were no JSON.
         failure: Of the line that says why the job failed.
+        job: How it began; ``None`` where the record does not say.
     """
 
     database: duckdb.DuckDBPyConnection
@@ -133,6 +139,7 @@ class Record:
     summary: dict[str, Any] | None = None
     unread: int = 0
     failure: Failure | None = None
+    job: Job | None = None
 
     def one(self, sql: str) -> tuple[Any, ...]:
         """Return the only row of a query."""
@@ -213,13 +220,28 @@ def damaged(path: Path | str, error: duckdb.Error) -> HaulageError:
 
 
 def _of_parquet(database: duckdb.DuckDBPyConnection, path: Path, name: str) -> Record:
-    return _view(database, name, f"read_parquet({literal(path.resolve())})")
+    record = _view(database, name, f"read_parquet({literal(path.resolve())})")
+    footer = database.execute(
+        f"select decode(value) from parquet_kv_metadata({literal(path.resolve())})"
+        f" where decode(key) = '{IN_FOOTER}'"
+    ).fetchone()
+    return replace(record, job=None if footer is None else _began(footer[0]))
+
+
+def _began(line: str) -> Job | None:
+    """Return how a job began, from the event that says so; ``None`` for one of another version."""
+    try:
+        event = json.loads(line)
+        sources, options = (tuple(map(str, event[name])) for name in ("sources", "options"))
+        return Job(str(event["operation"]), sources, str(event["destination"]), options)
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, name: str) -> Record:
     """Keep the attempts of JSON lines as Parquet; read the summary."""
     kinds = {"event": "VARCHAR", **dict.fromkeys(ERROR, "VARCHAR")}
-    kinds |= {**{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY}
+    kinds |= {**{name: kind for name, (kind, _) in KNOWN.items()}, **SUMMARY, **JOB}
     shape = ", ".join(f"{name}: '{kind}'" for name, kind in kinds.items())
     database.execute(
         f"create view lines as from read_json({literal(path.resolve())}, format='newline_delimited',"
@@ -243,8 +265,17 @@ def _of_lines(database: duckdb.DuckDBPyConnection, path: Path, folder: Path, nam
     ).fetchone()
     record = _view(database, name, f"read_parquet({literal(kept.resolve())})")
     summary = None if last is None else dict(zip(SUMMARY, last, strict=True))
-    unread = int(counted.get(None, 0))
-    return replace(record, summary=summary, unread=unread, failure=_failure(database, summary))
+    began = database.execute(
+        f"select to_json({{operation: operation, {', '.join(f'{one}: {one}' for one in JOB)}}}) from lines"
+        " where event = 'job_started' limit 1"
+    ).fetchone()
+    return replace(
+        record,
+        summary=summary,
+        unread=int(counted.get(None, 0)),
+        failure=_failure(database, summary),
+        job=None if began is None else _began(began[0]),
+    )
 
 
 def _failure(database: duckdb.DuckDBPyConnection, summary: dict[str, Any] | None) -> Failure | None:

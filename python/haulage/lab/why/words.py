@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from haulage.causes.jobs import NO_LIMITS, may_all_be_processors, sentences_of
 from haulage.causes.verdict import Verdict
 from haulage.causes.vocabulary import job_words
+from haulage.lab.why.command import Job
 from haulage.lab.why.explaining import Explanation, Part
 from haulage.lab.why.plain import shown
 from haulage.lab.why.record import Failure
@@ -111,8 +113,12 @@ def _job(found: Explanation) -> str:
         f"{round_size(facts.bytes)} {way}{both} in {time_words(facts.wall_ns)},"
         f" {format_rate(evidence.rate_bits_per_second)}: {counted(facts.objects, 'object')},"
         f" {counted(evidence.requests, 'request')}, {digits(evidence.in_flight)} in flight on average,"
-        f" {facts.lanes} at most.{_hosts(facts.hosts)}"
+        f" {facts.lanes} at most.{_options(found.job)}{_hosts(facts.hosts)}"
     )
+
+
+def _options(job: Job | None) -> str:
+    return f" Its options: {shown(shlex.join(job.options), 300)}." if job and job.options else ""
 
 
 def _started(found: Explanation) -> str:

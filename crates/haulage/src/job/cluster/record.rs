@@ -12,7 +12,7 @@ use parquet::errors::ParquetError;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::{Kind, OutputFile};
-use crate::stage::record::{record_writer, since_began};
+use crate::stage::record::{JOB, record_writer, since_began};
 
 /// The record of one node.
 pub(super) struct NodeRecord {
@@ -21,7 +21,7 @@ pub(super) struct NodeRecord {
     pub(super) shift_ns: i64,
 }
 
-/// Writes one record out of those of the nodes. `object_of` says the number of an object by that of a portion.
+/// Writes one record out of those of this machine, which comes first, and of the nodes. `object_of` says the number of an object by that of a portion.
 pub(super) fn merge(path: &Path, nodes: Vec<NodeRecord>, object_of: impl Fn(u64) -> u64) -> Result<()> {
     let (output, file) = OutputFile::create(path, Kind::Record)?;
     write_all(file, nodes, object_of).map_err(|error| {
@@ -39,9 +39,14 @@ fn write_all(
     let mut writer = record_writer(file)?;
     // Lanes and connections are numbered on each node from the beginning.
     let (mut lanes, mut connections) = (0_u32, 0_u64);
-    for node in nodes {
+    for (number, node) in nodes.into_iter().enumerate() {
         let (first_lane, first_connection) = (lanes, connections);
-        for batch in ParquetRecordBatchReaderBuilder::try_new(node.rows)?.build()? {
+        let rows = ParquetRecordBatchReaderBuilder::try_new(node.rows)?;
+        let said = rows.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+        // How the job began, as this machine has it; a node has its own part of it.
+        said.filter(|said| number == 0 && said.key == JOB)
+            .for_each(|said| writer.append_key_value_metadata(said.clone()));
+        for batch in rows.build()? {
             let batch = batch?;
             let schema = batch.schema();
             let at = |name: &str| schema.index_of(name);

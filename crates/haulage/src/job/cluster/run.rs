@@ -66,7 +66,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn run(mut self) -> Result<Summary> {
-        self.recorder.announce(self.work.names()).await;
+        self.recorder.announce(self.work.names(), &self.shared.options).await;
         let (sender, mut found) = mpsc::channel(1000);
         let listing = self.listing(sender)?;
         let work = self.work.clone();

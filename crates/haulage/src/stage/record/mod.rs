@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::rows::RowWriter;
-pub(crate) use self::rows::{record_writer, since_began};
+pub(crate) use self::rows::{JOB, record_writer, since_began};
 pub(crate) use self::sinks::{Attempts, Sink, Sinks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{
@@ -20,6 +20,7 @@ use crate::event::{
 };
 use crate::gate::Counted;
 use crate::metrics::{Labels, Look, Metrics};
+use crate::options::CopyOptions;
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::report::{OUTPUT_HINT, Reports};
 use crate::secret::{redact_name, redacted, redacted_id};
@@ -93,16 +94,24 @@ impl Recorder {
     }
 
     /// Says that the job begins, and what it is about.
-    pub(crate) async fn announce(&mut self, (sources, destination): (Vec<String>, String)) {
+    pub(crate) async fn announce(
+        &mut self,
+        (sources, destination): (Vec<String>, String),
+        options: &CopyOptions,
+    ) {
         let started = JobStarted {
             job: Arc::clone(&self.sinks.job),
             node: Arc::clone(&self.sinks.node),
             operation: self.summary.operation,
             sources,
             destination,
+            options: options.words().into_iter().map(redacted).collect(),
             started_unix_ns: self.clock.began_unix_ns(),
             version: env!("CARGO_PKG_VERSION"),
         };
+        if let Some(rows) = &mut self.rows {
+            rows.begin(&started);
+        }
         self.say(Event::JobStarted(started)).await;
     }
 

@@ -11,11 +11,12 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::AttemptRecord;
+use crate::event::{AttemptRecord, JobStarted};
 use crate::output::{CREATED_BY, Kind, OutputFile};
 
 /// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread. With
@@ -27,6 +28,9 @@ const QUEUE: usize = 16;
 
 /// Rows after which their columns are compressed: while the job runs, not when it ends.
 const PAGE: usize = 4 * BATCH;
+
+/// What the footer calls the event with which the job began.
+pub(crate) const JOB: &str = "haulage.job_started";
 
 /// What requests are called that only ask what is there.
 const ASKING: [&str; 8] = [
@@ -46,10 +50,12 @@ pub(super) struct RowWriter {
     /// Whether a row tells of more than questions what is there already.
     told: bool,
     rows: Vec<AttemptRecord>,
+    /// How the job began, for the footer.
+    head: Option<KeyValue>,
     batches: mpsc::Sender<Vec<AttemptRecord>>,
     /// Those that are written come back: their memory is at hand here, and fresh memory is not.
     written: mpsc::UnboundedReceiver<Vec<AttemptRecord>>,
-    thread: std::thread::JoinHandle<Result<(), ParquetError>>,
+    thread: std::thread::JoinHandle<Result<ArrowWriter<File>, ParquetError>>,
 }
 
 impl RowWriter {
@@ -63,7 +69,13 @@ impl RowWriter {
             .name("haul-record".into())
             .spawn(move || write_all(writer, queue, &back, &node))
             .map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
-        Ok(Self { output, told: false, rows: Vec::with_capacity(BATCH), batches, written, thread })
+        let rows = Vec::with_capacity(BATCH);
+        Ok(Self { output, told: false, rows, head: None, batches, written, thread })
+    }
+
+    /// Keeps how the job began beside the rows.
+    pub(super) fn begin(&mut self, started: &JobStarted) {
+        self.head = serde_json::to_string(started).ok().map(|text| KeyValue::new(JOB.to_owned(), text));
     }
 
     /// Adds a row; [`RowWriter::hand_over`] is to follow.
@@ -84,11 +96,18 @@ impl RowWriter {
     /// Writes the rest and the footer, and gives the file its name. False where the former record stays, because there
     /// is nothing to record.
     pub(super) async fn close(self) -> Result<bool> {
-        let Self { output, told, rows, batches, thread, written: _ } = self;
+        let Self { output, told, rows, head, batches, thread, written: _ } = self;
         let path = output.path().to_path_buf();
         let _ = batches.send(rows).await;
         drop(batches);
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        let ended = move || {
+            thread.join().map(|written| {
+                let mut writer = written?;
+                head.into_iter().for_each(|head| writer.append_key_value_metadata(head));
+                writer.close().map(drop)
+            })
+        };
+        let joined = tokio::task::spawn_blocking(ended).await;
         match joined {
             Ok(Ok(result)) => result.map_err(|e| failed(&path, &e))?,
             _ => {
@@ -151,13 +170,13 @@ fn write_all(
     mut queue: mpsc::Receiver<Vec<AttemptRecord>>,
     back: &mpsc::UnboundedSender<Vec<AttemptRecord>>,
     node: &str,
-) -> Result<(), ParquetError> {
+) -> Result<ArrowWriter<File>, ParquetError> {
     while let Some(batch) = queue.blocking_recv() {
         writer.write(&columns(&batch, node)?)?;
         // Nobody takes it where the job is at its end.
         let _ = back.send(batch);
     }
-    writer.close().map(drop)
+    Ok(writer)
 }
 
 /// The names and types of the columns; units are in the names.
