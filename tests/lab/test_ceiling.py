@@ -63,6 +63,14 @@ def test_the_better_way_of_opening_is_the_ceiling_and_has_an_interval() -> None:
     assert alike.high_bits_per_second / alike.low_bits_per_second == pytest.approx(1.02, rel=0.001)
 
 
+def test_a_path_that_changed_meanwhile_has_no_one_rate() -> None:
+    changed = estimate([*[row(4, 1e8)] * 3, *[row(4, 2e7)] * 2])
+    assert not changed.is_steady
+    assert changed.low_bits_per_second == pytest.approx(2e7)
+    assert changed.high_bits_per_second == pytest.approx(1e8)
+    assert estimate([row(4, rate * 1e8) for rate in (1.0, 1.05, 0.98)]).is_steady
+
+
 def test_busy_processors_are_said_to_be_the_bound() -> None:
     assert estimate([row(4, 1e9, idle=0.02)] * 5).bound_by_machine
     assert not estimate([row(4, 1e9, idle=0.4)] * 5).bound_by_machine

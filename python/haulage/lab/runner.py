@@ -261,6 +261,8 @@ class _Runner:
             steady_s(self._target),
             [direction for direction in ("up", "down") if direction in used],
         )
+        if changes and self._target.shape is not None:
+            found["before_ns"] = self._target.shape.steps[1].after_ns
         self._ceiling_left_ns = 0.0
         self._store.update({"ceiling": found, "endpoint": reach().base})
         if self._plan.fresh_link:

@@ -33,7 +33,7 @@ def measure_ceiling(
 
     Args:
         plan: Its ``ceiling_connections`` is the most that are opened at once, and the rounds share its
-            ``ceiling_time_ns``, but take longer where a connection is slow.
+            ``ceiling_time_ns``, but take longer where a connection is slow: up to half a minute a direction.
         reach: Called before each round: the endpoint, made anew where the link changes with time.
         alive: Called several times a second.
         most_s: Bound on the time that is counted in a round, for a link that changes soon.
@@ -51,6 +51,7 @@ def measure_ceiling(
             f"{direction}_connections": one.connections,
             f"{direction}_one_connection_bits_per_second": round(one.one_connection_bits_per_second),
             f"{direction}_bound_by_machine": one.bound_by_machine,
+            f"{direction}_is_steady": one.is_steady,
         }
         rounds += [asdict(row) for row in one.rounds]
     counted = "the kernel's count of bytes" if rounds[0]["counted_by"] == "kernel" else "answered requests"
@@ -60,7 +61,8 @@ def measure_ceiling(
         "rounds": rounds,
         "method": (
             "connections that always have work, from memory to a sink that discards;"
-            f" {ROUNDS} rounds or more with many, {ROUNDS_OF_ONE} with one between them, by {counted}"
+            f" {ROUNDS} rounds or more with many (fewer where the path is slow), {ROUNDS_OF_ONE} with one"
+            f" between them, by {counted}"
         ),
     }
 

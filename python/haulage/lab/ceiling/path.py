@@ -24,6 +24,12 @@ from haulage.transfer import Job, Options
 ROUNDS, ROUNDS_OF_ONE = 5, 2
 #: There are more of them, up to this, as long as their interval is wide.
 MOST_ROUNDS = 12
+#: Where time is short: fewer show no interval.
+LEAST_ROUNDS = 2
+#: Seconds for one direction, so that both take less than a minute: on a slow path there are fewer rounds.
+BUDGET_S = 22.0
+#: What nothing is known of is taken for so slow at first, in bits per second, that it is soon known.
+FIRST_GUESS = 1e6
 #: Four times the connections must give so much more for a further step.
 PAYS = 1.15
 #: Rates are the same up to here, where rounds are long.
@@ -36,9 +42,9 @@ STEPS_BITS = {"up": 8 * 190e3 * 8, "down": 2e6}
 #: Seconds before it that are not counted: connections open and buffers fill.
 RAMP_S, RAMP_TRIPS = 0.15, 3.0
 #: Of one object, and of what one round moves.
-LEAST_BYTES, MOST_BYTES, ROUND_BYTES = 256 << 10, 64 << 20, 1 << 30
+LEAST_BYTES, MOST_BYTES, ROUND_BYTES = 128 << 10, 64 << 20, 1 << 30
 #: So often a round is repeated that was too short for what it found.
-_GUESSES = 5
+_GUESSES = 6
 #: What one machine carries over its own loopback, bits per second: a link without bounds is as fast.
 _MACHINE = 8e9
 _SOURCE = "mem://lab-ceiling/source"
@@ -65,10 +71,11 @@ class OneWay:
         self._most_s = most_s
         self._offered: tuple[str, int] | None = None
         self._trip_s = trip_s(reach())
+        self._until = time.monotonic() + BUDGET_S
         self._rounds: list[Round] = []
 
     def measure(self) -> Estimate:
-        """Make the rounds, at least a dozen."""
+        """Make the rounds: about a dozen, or as many as there is time for."""
         try:
             many = self._search()
             ways = [1, many] if many > 1 else [1]
@@ -76,21 +83,25 @@ class OneWay:
             for number in range(MOST_ROUNDS):
                 if number >= ROUNDS and is_narrow(estimate(self._rounds)):
                     break
+                if number >= LEAST_ROUNDS and not self._has_time_for(many, rates[many]):
+                    break
                 self._counted(many, rates[many])
-                if many > 1 and number < ROUNDS_OF_ONE:
+                if many > 1 and number < ROUNDS_OF_ONE and self._has_time_for(1, rates[1]):
                     self._counted(1, rates[1])
-            self._check(many, rates[many])
+            if self._has_time_for(many, rates[many]):
+                self._check(many, rates[many])
         finally:
             self._empty([_SOURCE])
         return estimate(self._rounds)
 
     def _search(self) -> int:
         """Return the number of connections from which on more give nothing."""
-        # Nothing is known at first: 10 Mbit/s are a start.
-        rate = self._found(1, 1e7)
+        rate = self._found(1, FIRST_GUESS)
         connections, most = 1, self._plan.ceiling_connections
         while connections < most:
             more = min(4 * connections, most)
+            if not self._has_time_for(more, rate, LEAST_ROUNDS + 1):
+                return connections
             found = self._found(more, 2 * rate)
             if found < 0.9 * rate:
                 found = max(found, self._found(more, rate))  # More connections are no reason to be slower.
@@ -98,6 +109,16 @@ class OneWay:
                 return connections if self._costs_more(connections, more, rate, found) else more
             connections, rate = more, found
         return connections
+
+    def _has_time_for(self, connections: int, rate: float, rounds: int = 1) -> bool:
+        """Whether so many rounds for the estimate, at such a rate, end within the time that there is."""
+        window = max(
+            self._window_s(connections, rate, "estimate"), 8 * LEAST_BYTES * connections / max(rate, 1.0)
+        )
+        # Down there are few sizes: up to twice as much travels.
+        margin = 1.2 if self._direction == "up" else 1.8
+        each = margin * window + RAMP_S + RAMP_TRIPS * self._trip_s
+        return time.monotonic() + rounds * each <= self._until
 
     def _costs_more(self, few: int, many: int, rate: float, found: float) -> bool:
         """Whether many connections give no more than few, and take much longer to be counted."""
@@ -258,7 +279,7 @@ def window_s(
     """Return how long a round is to be counted on a path of such a rate, in bits per second."""
     least, steps = plan.ceiling_time_ns / 1e9 / ROUNDS, STEPS_BITS[direction]
     if purpose == "search":
-        least, steps = least / 2, steps / 2
+        least, steps = least / 2, steps / 3
     window = min(max(least, LEAST_S, steps * connections / max(rate, 1e5)), most_s)
     return min(window, max(8 * ROUND_BYTES / max(rate, 1.0), LEAST_S))
 
@@ -285,7 +306,8 @@ def expected_s(plan: Plan, direction: str, total: float, each: float, trip: floa
         if min(total, more * each) < PAYS * min(total, connections * each):
             break
         connections = more
-    return spent + (ROUNDS + 1) * took(connections, "estimate") + ROUNDS_OF_ONE * took(1, "estimate")
+    spent += (ROUNDS + 1) * took(connections, "estimate") + ROUNDS_OF_ONE * took(1, "estimate")
+    return min(spent, BUDGET_S)
 
 
 def trip_s(endpoint: Endpoint) -> float:

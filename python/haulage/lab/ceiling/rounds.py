@@ -14,6 +14,8 @@ SYSTEMATIC = 0.01
 #: Processors that are less idle than this have set the rate, not the path.
 MACHINE_IDLE = 0.1
 LEVEL = 0.95
+#: Rounds that differ by more than this are of a path that changed meanwhile: it has no one rate.
+STEADY = 1.15
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The rate of one direction. The interval is of the rounds, and no narrower than 1 % to each side."""
+    """The rate of one direction. The interval is of the rounds, and no narrower than 1 % to each side.
+
+    Where the path was not steady there is no one rate, and the interval is from the slowest to the quickest.
+    """
 
     bits_per_second: float
     low_bits_per_second: float
@@ -54,6 +59,7 @@ class Estimate:
     connections: int
     one_connection_bits_per_second: float
     bound_by_machine: bool
+    is_steady: bool
     rounds: tuple[Round, ...]
 
 
@@ -86,12 +92,14 @@ def estimate(rounds: Sequence[Round]) -> Estimate:
         reach = max(reach, float(stdtrit(len(logs) - 1, (1 + LEVEL) / 2)) * spread)
     middle = means[best]
     idle = statistics.fmean(row.cpu_idle_share for row in by_way[best])
+    is_steady = max(logs) - min(logs) <= math.log(STEADY)
     return Estimate(
         math.exp(middle),
-        math.exp(middle - reach),
-        math.exp(middle + reach),
+        math.exp(middle - reach if is_steady else min(logs)),
+        math.exp(middle + reach if is_steady else max(logs)),
         best,
         math.exp(means[min(by_way)]),
         idle < MACHINE_IDLE,
+        is_steady,
         tuple(rounds),
     )

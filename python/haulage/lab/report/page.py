@@ -272,7 +272,12 @@ def _ceiling_words(ceiling: dict[str, Any], direction: str) -> str | None:
         return None
     words = format_rate(rate)
     if low and high:
-        words += f" ({interval(rate, low, high, 'bit/s', ceiling.get('level', st.LEVEL))})"
+        if ceiling.get(f"{direction}_is_steady", True):
+            words += f" ({interval(rate, low, high, 'bit/s', ceiling.get('level', st.LEVEL))})"
+        else:
+            words = f"no one rate: {format_rate(low)} to {format_rate(high)} in rounds one after another"
+    if ceiling.get("before_ns"):
+        words += f", before the link changes after {format_duration(ceiling['before_ns'])}"
     return f"{words}, processors busy" if ceiling.get(f"{direction}_bound_by_machine") else words
 
 

@@ -91,7 +91,7 @@ def _command(command: str, job: Job, without: tuple[str, ...]) -> str:
 
 
 def _names(job: Job) -> dict[str, str]:
-    """Return what stands in place of the names of a template, as far as the job can be repeated with them."""
+    """Return what is put for the names of a template, as far as the job can be repeated with them."""
     urls = [name for name in (job.destination, *job.sources) if "://" in name]
     names = {"URL": shlex.quote(urls[0])} if urls else {}
     sources, destination = list(job.sources), job.destination
