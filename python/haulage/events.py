@@ -251,7 +251,8 @@ class Summary(_Record):
     operation: str  #: ``copy``, ``verify``, ``sync`` or ``move``
     objects_total: int  #: objects found
     objects_done: int  #: copied, or compared and equal
-    objects_skipped: int  #: already at the destination, or excluded
+    objects_skipped: int  #: not copied
+    objects_there: int  #: of these, at the destination already; the others are no regular files
     objects_failed: int  #: not copied, or not compared because one side could not be read
     objects_differ: int  #: compared and found different (verify)
     objects_missing: int  #: only at the source (verify)

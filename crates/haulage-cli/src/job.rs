@@ -143,6 +143,7 @@ async fn drive(
             render::warning_lines(&summary).iter().for_each(output::say);
         }
         render::summary_lines(&summary, about.checksum).iter().for_each(output::say);
+        render::chosen_line(&summary).filter(|_| output.verbose > 0).iter().for_each(output::say);
     }
     Ok(exit_code)
 }

@@ -12,7 +12,7 @@ pub use failures::{every_failure, failure_lines};
 pub use object::{ObjectLine, list_line, planned_line, prefix_line, stat_lines, verify_line};
 pub use plan::plan_lines;
 pub use progress::{bar_lines, plain_line, slow_line};
-pub use summary::{interrupted_line, out_of_time_line, summary_lines, warning_lines};
+pub use summary::{chosen_line, interrupted_line, out_of_time_line, summary_lines, warning_lines};
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -9,8 +9,8 @@ use super::{duration_ns, printable, thousands};
 const SLOW_NS: u64 = 10_000_000_000;
 const BAR_WIDTH: std::ops::RangeInclusive<usize> = 10..=30;
 const GAP: &str = "  ";
-/// The weight of the rate in MiB/s, the least of all.
-const SECOND_UNIT: u8 = 1;
+/// The weight of the bar: the rate in MiB/s and the number of objects give way to it, in this order.
+const OF_BAR: u8 = 4;
 
 /// A piece of the line; the lowest weights are left out first where room is short.
 struct Piece {
@@ -24,8 +24,7 @@ pub fn bar_lines(progress: &Progress, width: usize) -> Vec<String> {
     let wanted = if fraction(progress).is_some() { BAR_WIDTH.start() + GAP.len() + 2 } else { 0 };
     while pieces.len() > 1 {
         let least = (0..pieces.len()).min_by_key(|&at| pieces[at].weight).unwrap_or(0);
-        // The rate in its second unit is worth less than a bar; everything else is worth more.
-        let bar = if pieces[least].weight == SECOND_UNIT { wanted } else { 0 };
+        let bar = if pieces[least].weight < OF_BAR { wanted } else { 0 };
         if joined_width(&pieces) + bar <= width {
             break;
         }
@@ -71,23 +70,27 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     let plus = if progress.listed { "" } else { "+" };
     match fraction(progress) {
         Some(fraction) => add(9, format!("{:3.0} %", (fraction * 100.0).floor())),
+        None if progress.objects_total == 0 && progress.retries > 0 => {
+            add(9, "no answer yet, trying again…".to_owned());
+        }
         None => add(9, "listing…".to_owned()),
     }
     add(8, format!("{done} of {total}{plus}"));
     let rate = ByteRate::bits_per_second(progress.rate_bits_per_second);
     add(7, rate.to_string());
-    add(SECOND_UNIT, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
+    add(1, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
     if let Some(eta) = progress.eta_ns.filter(|_| progress.listed) {
-        add(6, format!("ETA {}", whole_seconds(eta)));
+        // Rounded up: nothing is left only at the end.
+        add(6, format!("ETA {}", whole_seconds(eta + 999_999_999)));
     }
     // What failed has ended, but nobody calls it done.
     let objects_done = progress.objects_done.saturating_sub(progress.objects_failed);
     add(3, format!("{}/{}{plus} objects", thousands(objects_done), thousands(progress.objects_total)));
     if progress.retries > 0 {
-        add(2, format!("retries {}", thousands(progress.retries)));
+        add(5, format!("retries {}", thousands(progress.retries)));
     }
     if progress.objects_failed > 0 {
-        add(5, format!("failed {}", thousands(progress.objects_failed)));
+        add(6, format!("failed {}", thousands(progress.objects_failed)));
     }
     pieces
 }
@@ -137,7 +140,7 @@ mod tests {
             bytes_total: 58 << 30,
             bytes_done: 29 << 30,
             rate_bits_per_second: 2_500_000_000,
-            eta_ns: Some(99_700_000_000),
+            eta_ns: Some(98_700_000_000),
             ..Progress::default()
         }
     }
@@ -154,6 +157,11 @@ mod tests {
 
     #[test]
     fn a_narrow_one_shows_what_matters_most() {
+        let retried = Progress { retries: 7, ..sample() };
+        assert_eq!(
+            bar_lines(&retried, 80),
+            ["50 %  [========>        ]  29 GiB of 58 GiB  2.5 Gbit/s  ETA 1 m 39 s  retries 7"]
+        );
         assert_eq!(bar_lines(&sample(), 60), ["50 %  29 GiB of 58 GiB  2.5 Gbit/s  ETA 1 m 39 s"]);
         assert_eq!(bar_lines(&sample(), 24), ["50 %  29 GiB of 58 GiB"]);
         for width in 1..160 {
@@ -171,6 +179,13 @@ mod tests {
             plain_line(&progress),
             "listing…, 29 GiB of 58 GiB+, 2.5 Gbit/s, 298.0 MiB/s, 48/144+ objects, retries 3, failed 1"
         );
+    }
+
+    #[test]
+    fn a_service_that_does_not_answer_is_no_long_list() {
+        let silent = Progress { retries: 3, ..Progress::default() };
+        assert!(plain_line(&silent).starts_with("no answer yet, trying again…"));
+        assert!(plain_line(&Progress::default()).starts_with("listing…"));
     }
 
     #[test]

@@ -20,8 +20,7 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         }
     };
     if verify || summary.objects_done + summary.objects_failed > 0 {
-        let why = if verify { "not regular files" } else { "already there, excluded or not regular files" };
-        add(summary.objects_skipped, format!("skipped: {}, {why}", count(summary.objects_skipped, "object")));
+        add(summary.objects_skipped, format!("skipped: {}", skipped(summary)));
     }
     let how = if verify { " could not be compared" } else { "" };
     let remedy = "(hint: check which side is right before you copy again)";
@@ -70,9 +69,13 @@ pub fn summary_lines(summary: &Summary, checksum: ChecksumMode) -> Vec<String> {
         summary.events_dropped,
         format!("dropped: {} of progress; outcomes are complete", count(summary.events_dropped, "sample")),
     );
-    let moved = summary.objects_done > 0 && !summary.dry_run && !summary.chosen.is_empty();
-    add(u64::from(moved && !verify), format!("chosen: {}", summary.chosen));
     lines
+}
+
+/// What the controller chose: for who asks for more, since one copy says little of a link.
+pub fn chosen_line(summary: &Summary) -> Option<String> {
+    let moved = summary.objects_done > 0 && !summary.dry_run && summary.operation != "verify";
+    (moved && !summary.chosen.is_empty()).then(|| format!("chosen: {}", summary.chosen))
 }
 
 /// Things to know that are not errors; one line each.
@@ -99,12 +102,7 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
     let Summary { objects_done, objects_skipped, objects_failed, objects_unproven, proofs, .. } = *summary;
     match (objects_done, objects_skipped, objects_failed) {
         (0, 0, 0) => "nothing to copy: no objects found".to_owned(),
-        (0, skipped, 0) => {
-            format!(
-                "nothing to copy: {} skipped, already there, excluded or not regular files",
-                count(skipped, "object")
-            )
-        }
+        (0, _, 0) => format!("nothing to copy: {}", skipped(summary)),
         (0, ..) => "copied nothing".to_owned(),
         _ => {
             let objects = match (objects_failed, summary.operation) {
@@ -122,6 +120,18 @@ fn copied(summary: &Summary, checksum: ChecksumMode) -> String {
             };
             format!("copied {objects}, {}{proof}", pace(summary))
         }
+    }
+}
+
+/// What was skipped, and why: `3 objects already there, 1 not a regular file`.
+fn skipped(summary: &Summary) -> String {
+    let there = summary.objects_there.min(summary.objects_skipped);
+    let odd = summary.objects_skipped - there;
+    let kind = if odd == 1 { "not a regular file" } else { "not regular files" };
+    match (there, odd) {
+        (_, 0) => format!("{} already there", count(there, "object")),
+        (0, _) => format!("{}, {kind}", count(odd, "object")),
+        _ => format!("{} already there, {} {kind}", count(there, "object"), thousands(odd)),
     }
 }
 
@@ -212,6 +222,7 @@ mod tests {
             objects_done: 140,
             objects_failed: 4,
             objects_skipped: 12,
+            objects_there: 11,
             objects_unproven: 3,
             proofs: Proofs { sent: 2, ..Proofs::default() },
             retries: 7,
@@ -223,14 +234,14 @@ mod tests {
             summary_lines(&summary, ChecksumMode::Crc64),
             [
                 "copied 140 of 144 objects, 58.2 GiB in 3 m 20 s (2.5 Gbit/s)",
-                "skipped: 12 objects, already there, excluded or not regular files",
+                "skipped: 11 objects already there, 1 not a regular file",
                 "failed: 4 objects",
                 "retried: 7 requests, 2 because a checksum did not match",
                 "unproven: 3 objects with no checksum to compare with; lengths were compared",
                 "unconfirmed: 2 objects that the destination took without stating a checksum",
-                "chosen: 8 in flight, 4 MiB blocks",
             ]
         );
+        assert_eq!(chosen_line(&summary).as_deref(), Some("chosen: 8 in flight, 4 MiB blocks"));
     }
 
     #[test]
@@ -245,11 +256,10 @@ mod tests {
     fn a_run_with_nothing_to_do_says_so() {
         let line = |summary: &Summary| summary_lines(summary, ChecksumMode::Crc64).remove(0);
         assert_eq!(line(&Summary::default()), "nothing to copy: no objects found");
-        let again = Summary { objects_skipped: 144, ..Summary::default() };
-        assert_eq!(
-            line(&again),
-            "nothing to copy: 144 objects skipped, already there, excluded or not regular files"
-        );
+        let again = Summary { objects_skipped: 144, objects_there: 144, ..Summary::default() };
+        assert_eq!(line(&again), "nothing to copy: 144 objects already there");
+        let odd = Summary { objects_skipped: 2, ..Summary::default() };
+        assert_eq!(line(&odd), "nothing to copy: 2 objects, not regular files");
         let by_receipt = |proofs| Summary { operation: "verify", proofs, ..sample() };
         assert_eq!(
             line(&by_receipt(Proofs { etag: 100, stored: 44, ..Proofs::default() })),

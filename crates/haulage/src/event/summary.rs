@@ -65,6 +65,9 @@ pub struct Summary {
     pub objects_done: u64,
     /// Skipped.
     pub objects_skipped: u64,
+    /// Of these, at the destination already; the others are no regular files, such as links.
+    #[serde(default)]
+    pub objects_there: u64,
     /// Failed: not copied, or not compared because one side could not be read.
     pub objects_failed: u64,
     /// Compared and found different (verify).

@@ -303,8 +303,7 @@ impl Flow {
             self.recorder.keep_reports(Reports::none());
         }
         self.meter.arrived_since_last();
-        let sample = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), 0);
-        self.recorder.sample(&sample, self.meter.wire());
+        self.sample(0);
         let total = self.objects.total();
         let mut chosen = self.controller.explain();
         if let Some(limit) = self.gate.learnt() {

@@ -198,6 +198,7 @@ impl Run {
             objects_done: summary.objects_done + summary.objects_skipped + summary.objects_failed,
             objects_failed: summary.objects_failed,
             objects_skipped: summary.objects_skipped,
+            retries: self.gate.counted().retries,
             ..Progress::default()
         };
         {

@@ -9,7 +9,16 @@ use crate::http::{WireLook, WireMeter};
 use crate::secret::redact;
 
 /// The rate is taken over this long: steady enough to read, quick enough to show a change.
-const WINDOW_NS: u64 = 3_000_000_000;
+const WINDOW_NS: u64 = 6_000_000_000;
+
+/// At first buffers fill, faster than the link: what the wire took says nothing of it for so long.
+const SETTLED_NS: u64 = 2_000_000_000;
+
+/// So much of the wire is a rate.
+const ENOUGH_NS: u64 = 500_000_000;
+
+/// The time left is told from this long, lest it jump with each stall; none is told of a job that is over before it is known.
+const ETA_WINDOW_NS: u64 = 30_000_000_000;
 
 /// A polite job looks back this long: it must see what its last step has done.
 const POLITE_WINDOW_NS: u64 = 500_000_000;
@@ -52,6 +61,11 @@ struct Look {
 }
 
 impl Look {
+    /// Bytes that moved: over the wire, or of the payload where nothing crosses a wire.
+    fn bytes_since(self, then: Self) -> f64 {
+        self.arrived.since(then.arrived).max(self.payload.saturating_sub(then.payload)) as f64
+    }
+
     fn seconds_since(self, then: Self) -> f64 {
         self.at_ns.saturating_sub(then.at_ns) as f64 / 1e9
     }
@@ -118,6 +132,7 @@ impl ProgressMeter {
         &mut self,
         objects: &Objects,
         counts: &Summary,
+        retries: u64,
         listed: bool,
         in_flight: u32,
     ) -> Progress {
@@ -143,9 +158,9 @@ impl ProgressMeter {
             bytes_total,
             bytes_done,
             rate_bits_per_second: (rate * 8.0) as u64,
-            eta_ns: eta(rate, left, objects_left, self.most_objects).filter(|_| listed),
+            eta_ns: self.eta(now, left, objects_left).filter(|_| listed),
             in_flight,
-            retries: counts.retries,
+            retries,
             flushing: false,
             slowest: slowest(objects.active(), now),
         };
@@ -162,7 +177,7 @@ impl ProgressMeter {
     fn rate(&mut self, at_ns: u64, payload: u64, objects: u64) -> f64 {
         let now = Look { at_ns, arrived: self.last_arrived, payload, objects };
         self.looks.push_back(now);
-        while self.looks.len() > 2 && self.looks[0].at_ns + WINDOW_NS < at_ns {
+        while self.looks.len() > 2 && self.looks[0].at_ns + ETA_WINDOW_NS < at_ns {
             self.looks.pop_front();
         }
         let late = self.looks[self.looks.len().saturating_sub(LATE_LOOKS + 1)];
@@ -170,14 +185,35 @@ impl ProgressMeter {
             self.late = now.arrived.since(late.arrived) as f64 / now.seconds_since(late);
             self.best = (self.best - FORGOTTEN * (self.best - self.late)).max(self.late);
         }
-        let then = self.looks[0];
-        if at_ns <= then.at_ns {
-            return 0.0;
+        let then = self.seen_since(at_ns.saturating_sub(WINDOW_NS));
+        if at_ns > then.at_ns {
+            let ended = objects.saturating_sub(then.objects) as f64 / now.seconds_since(then);
+            self.most_objects = self.most_objects.max(ended);
         }
-        let ended = objects.saturating_sub(then.objects) as f64 / now.seconds_since(then);
-        self.most_objects = self.most_objects.max(ended);
-        let moved = now.arrived.since(then.arrived).max(payload.saturating_sub(then.payload));
-        moved as f64 / now.seconds_since(then)
+        self.moved(now, WINDOW_NS).unwrap_or(payload as f64 / now.seconds_since(Look::default()).max(1e-3))
+    }
+
+    /// Bytes per second over the last so many nanoseconds; `None` before they tell of the link.
+    fn moved(&self, now: Look, window_ns: u64) -> Option<f64> {
+        let then = self.seen_since(SETTLED_NS.max(now.at_ns.saturating_sub(window_ns)));
+        (now.at_ns >= then.at_ns + ENOUGH_NS).then(|| now.bytes_since(then) / now.seconds_since(then))
+    }
+
+    /// The first look at this time or later.
+    fn seen_since(&self, at_ns: u64) -> Look {
+        let since = self.looks.partition_point(|look| look.at_ns < at_ns);
+        self.looks.get(since).or(self.looks.back()).copied().unwrap_or_default()
+    }
+
+    /// Time left, once the job goes as it will go on.
+    fn eta(&self, now_ns: u64, left: u64, objects_left: u64) -> Option<u64> {
+        let now = self.looks.back().copied().unwrap_or_default();
+        let then = self.seen_since(now_ns.saturating_sub(ETA_WINDOW_NS));
+        let wire = self.moved(now, ETA_WINDOW_NS)?;
+        // The wire also carries what is sent again, and the payload counts whole blocks, late: the truth is between them.
+        let payload = now.payload.saturating_sub(then.payload) as f64 / now.seconds_since(then).max(1e-3);
+        let rate = if payload > 0.0 { (wire * payload).sqrt() } else { wire };
+        eta(rate, left, objects_left, self.most_objects)
     }
 }
 

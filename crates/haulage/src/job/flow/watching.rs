@@ -8,11 +8,19 @@ use crate::units::ByteRate;
 use crate::verbose::verbose;
 
 impl Flow {
+    /// Shows how far it has come to whoever looks.
+    pub(super) fn sample(&mut self, in_flight: u32) {
+        let counts = self.recorder.summary();
+        // What goes beside the flow, such as listing, is counted with it in the end; of a service that is down all else waits for it.
+        let retries = counts.retries + self.gate.counted().retries;
+        let progress = self.meter.sample(&self.objects, counts, retries, self.knows_all(), in_flight);
+        self.recorder.sample(&progress, self.meter.wire());
+    }
+
     /// Looks how it goes, and sends again what lags.
     pub(super) fn look(&mut self) {
         let in_flight = self.observe((0, 0));
-        let progress = self.meter.sample(&self.objects, self.recorder.summary(), self.knows_all(), in_flight);
-        self.recorder.sample(&progress, self.meter.wire());
+        self.sample(in_flight);
         self.duplicate_laggards();
         let now = self.clock.elapsed();
         let period = if now > BEGINNING { TICK } else { FIRST_TICK };

@@ -8,6 +8,11 @@ use crate::store::ObjectMeta;
 pub(crate) const UNCHANGED: &str = "unchanged";
 const THERE: &str = "there already";
 
+/// Whether an object that was skipped for this reason is at the destination.
+pub(crate) fn is_there(reason: Option<&str>) -> bool {
+    matches!(reason, Some(UNCHANGED | THERE))
+}
+
 /// Why an object moves.
 pub(crate) const NEW: &str = "new";
 const ALWAYS: &str = "always";

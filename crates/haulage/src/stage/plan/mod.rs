@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub(crate) use by_service::ByService;
 pub(crate) use cutter::Cutter;
-pub(crate) use decision::{Decision, NEW, Rule, UNCHANGED, decide};
+pub(crate) use decision::{Decision, NEW, Rule, UNCHANGED, decide, is_there};
 pub(crate) use pieces::Pieces;
 pub(crate) use removal::{Facts, Withheld, may_delete};
 

@@ -24,7 +24,7 @@ use crate::options::CopyOptions;
 use crate::receipt::{ReceiptHead, ReceiptObject, ReceiptWriter};
 use crate::report::{OUTPUT_HINT, Reports};
 use crate::secret::{redact_name, redacted, redacted_id};
-use crate::stage::plan::UNCHANGED;
+use crate::stage::plan::{UNCHANGED, is_there};
 use crate::units::ByteRate;
 use crate::verbose::{self, Level};
 
@@ -230,9 +230,10 @@ impl Recorder {
         files || !self.sinks.is_empty() || verbose::wants(Level::Debug)
     }
 
-    /// Counts an object that was skipped and of which nobody wants to know.
+    /// Counts an object that was skipped because it is there already, and of which nobody wants to know.
     pub(crate) fn skipped(&mut self) {
         self.summary.objects_skipped += 1;
+        self.summary.objects_there += 1;
     }
 
     /// Keeps the end of an object.
@@ -262,7 +263,10 @@ impl Recorder {
                 summary.objects_done += 1;
                 summary.bytes_done += record.parts.iter().map(|part| part.size_bytes).sum::<u64>();
             }
-            Outcome::Skipped => summary.objects_skipped += 1,
+            Outcome::Skipped => {
+                summary.objects_skipped += 1;
+                summary.objects_there += u64::from(is_there(record.reason));
+            }
             Outcome::Failed => summary.objects_failed += 1,
             Outcome::Differs => summary.objects_differ += 1,
             Outcome::Missing => summary.objects_missing += 1,
