@@ -17,14 +17,14 @@ fuzz_target!(|data: &[u8]| {
 /// Whatever a page is, what comes of it is no longer than it.
 fn any_page(page: &[u8]) {
     if let Some((list, marker)) = azure::blobs(page) {
-        let of_objects = list.objects.iter().map(|object| {
+        let of_objects = list.objects.iter().chain(&list.markers).map(|object| {
             object.key.len() + object.etag.len() + object.content_type.as_ref().map_or(0, String::len)
         });
         let of_prefixes = list.prefixes.iter().map(String::len);
         let held: usize = of_objects.chain(of_prefixes).sum();
         assert!(held + marker.map_or(0, |marker| marker.len()) <= page.len());
         // `<Blob></Blob>` is the shortest object, `<Name></Name>` the shortest prefix.
-        assert!((list.objects.len() + list.prefixes.len()) * 13 <= page.len());
+        assert!((list.objects.len() + list.markers.len() + list.prefixes.len()) * 13 <= page.len());
     }
     if let Some((names, _)) = azure::containers(page) {
         assert!(names.iter().map(|name| name.len() + 13).sum::<usize>() <= page.len());

@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
 /// Whatever a document is, what comes of it is no longer than it.
 fn any_document(page: &[u8]) {
     if let Some((list, next)) = s3::objects(page) {
-        let of_objects = list.objects.iter().map(|object| object.key.len() + object.etag.len());
+        let of_objects = list.objects.iter().chain(&list.markers).map(|object| object.key.len() + object.etag.len());
         let held: usize = of_objects.chain(list.prefixes.iter().map(String::len)).sum();
         assert!(held + next.map_or(0, |next| next.len()) <= page.len());
         assert!(list.objects.iter().all(|object| object.md5.is_none() && object.crc64.is_none()));

@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
 fn objects(page: &[u8], hierarchical: bool) {
     let request = ListRequest { prefix: "in/".into(), hierarchical, ..ListRequest::default() };
     let Some((list, next)) = s3::believed_objects(page, &request, "box", Some("token")) else { return };
-    for object in &list.objects {
+    for object in list.objects.iter().chain(&list.markers) {
         assert!(object.key.starts_with("in/") && object.key.len() <= 4096, "{:?}", object.key);
         assert!(!object.etag.is_empty() && object.etag.len() <= 4096, "{:?}", object.etag);
         assert!(!hierarchical || !object.key["in/".len()..].contains('/'), "{:?}", object.key);
@@ -33,7 +33,7 @@ fn objects(page: &[u8], hierarchical: bool) {
     for folder in &list.prefixes {
         assert!(folder.starts_with("in/") && folder.ends_with('/'), "{folder:?}");
     }
-    let mut keys: Vec<&str> = list.objects.iter().map(|object| object.key.as_str()).collect();
+    let mut keys: Vec<&str> = list.objects.iter().chain(&list.markers).map(|object| object.key.as_str()).collect();
     keys.sort_unstable();
     assert!(keys.windows(2).all(|two| two[0] != two[1]), "{keys:?}");
     assert!(next.is_none_or(|next| !next.is_empty()), "an empty token leads to the first page again");

@@ -330,7 +330,12 @@ def table_page_arrow(body: bytes, /) -> bytes: ...
 @final
 class Emulator:
     def __new__(
-        cls, *, store: str | None = None, link: str | None = None, faults: str | None = None
+        cls,
+        *,
+        store: str | None = None,
+        link: str | None = None,
+        faults: str | None = None,
+        hierarchical: bool = False,
     ) -> Emulator: ...
     @property
     def endpoint(self) -> str: ...

@@ -23,15 +23,23 @@ class Emulator:
             ``"lan"``, ``"none"`` (default).
         faults: The faults to inject and how often, such as ``"busy=5%,cut=5%,flip=1%,seed=7"``; default
             none.
+        hierarchical: Show blobs with the metadata ``hdi_isfolder=true`` as directories, as an account with a
+            hierarchical namespace does, and remove them only when they are empty. Default ``False``. It does
+            not create the directories of a new blob.
 
     Raises:
         UsageError: Invalid syntax in ``store``, ``link`` or ``faults``.
     """
 
     def __init__(
-        self, *, store: str | None = None, link: str | None = None, faults: str | None = None
+        self,
+        *,
+        store: str | None = None,
+        link: str | None = None,
+        faults: str | None = None,
+        hierarchical: bool = False,
     ) -> None:
-        self._engine = _engine.Emulator(store=store, link=link, faults=faults)
+        self._engine = _engine.Emulator(store=store, link=link, faults=faults, hierarchical=hierarchical)
         self._pid = os.getpid()
 
     @property

@@ -20,6 +20,7 @@ def list(url: Name, *, recursive: bool = False, **options: Unpack[StoreOptions])
     """Yield the objects below ``url``, in byte order of their names, page by page as they are read.
 
     Without ``recursive``, names are folded at the next ``/``; a folded prefix has size 0 and ends in ``/``.
+    So does a folder that has a marker, with ``recursive`` too; the marker itself is not yielded.
     ``list(url).to_arrow()`` returns all of them as a table.
 
     Raises:

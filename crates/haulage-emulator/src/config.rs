@@ -48,6 +48,9 @@ pub struct EmulatorConfig {
     /// Seeds the bytes that the null store gives back. Faults have a seed of their own in
     /// [`FaultSpec`].
     pub seed: u64,
+    /// Show blobs as an account with a hierarchical namespace does: those that are folders, by their metadata, are said to be
+    /// directories, and go only when they are empty. They are not made of themselves. Default: no.
+    pub hierarchical: bool,
 }
 
 impl Default for EmulatorConfig {
@@ -61,6 +64,7 @@ impl Default for EmulatorConfig {
             account: WELL_KNOWN_ACCOUNT.to_owned(),
             key: WELL_KNOWN_KEY.to_owned(),
             seed: 0,
+            hierarchical: false,
         }
     }
 }
@@ -82,6 +86,7 @@ impl fmt::Debug for EmulatorConfig {
             .field("tls", &self.tls)
             .field("account", &self.account)
             .field("seed", &self.seed)
+            .field("hierarchical", &self.hierarchical)
             .finish_non_exhaustive()
     }
 }

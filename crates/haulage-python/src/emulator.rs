@@ -20,9 +20,15 @@ pub(crate) struct Emulator(Mutex<Option<EmulatorThread>>);
 impl Emulator {
     /// Starts the endpoint; what is not given keeps the emulator's default.
     #[new]
-    #[pyo3(signature = (*, store=None, link=None, faults=None))]
-    fn new(py: Python<'_>, store: Option<&str>, link: Option<&str>, faults: Option<&str>) -> PyResult<Self> {
-        let mut config = EmulatorConfig::default();
+    #[pyo3(signature = (*, store=None, link=None, faults=None, hierarchical=false))]
+    fn new(
+        py: Python<'_>,
+        store: Option<&str>,
+        link: Option<&str>,
+        faults: Option<&str>,
+        hierarchical: bool,
+    ) -> PyResult<Self> {
+        let mut config = EmulatorConfig { hierarchical, ..EmulatorConfig::default() };
         if let Some(store) = store {
             config.store = store.parse().unwrap_or_else(|never: Infallible| match never {});
             if let StoreKind::Directory(folder) = &config.store {

@@ -156,8 +156,8 @@ class Moves(Trees):
 
         try:
             left = await self._call(found)
-            if left and all(one.key.endswith("/") and not one.size_bytes for one in left):
-                only = {"max_delete": len(left), "exclude": NOT_MARKERS}
+            if all(one.key.endswith("/") and not one.size_bytes for one in left):
+                only = {"max_delete": 0, "exclude": NOT_MARKERS}
                 await self._call(remove, url, recursive=True, **only, **self._reach)
         except NotFoundError:
             pass

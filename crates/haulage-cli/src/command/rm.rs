@@ -128,7 +128,11 @@ const LEFT_OUT: &str =
 pub(super) fn said(report: &RemoveReport, dry_run: bool) -> String {
     let verb = if dry_run { "would remove" } else { "removed" };
     let kept = if report.left_out { LEFT_OUT } else { "" };
-    format!("{verb} {}, {}{kept}", count(report.objects, "object"), ByteSize::new(report.bytes))
+    let folders = match report.folders {
+        0 => String::new(),
+        folders => format!(", and {}", count(folders, "folder marker")),
+    };
+    format!("{verb} {}, {}{folders}{kept}", count(report.objects, "object"), ByteSize::new(report.bytes))
 }
 
 /// Refuses what stands for many objects, unless they are meant.

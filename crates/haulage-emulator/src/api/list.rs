@@ -70,7 +70,11 @@ pub(super) fn blobs(service: &Service, call: &Call<'_>) -> Reply {
 }
 
 fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
-    let besides = Besides { metadata: call.includes("metadata"), tags: call.includes("tags") };
+    let besides = Besides {
+        metadata: call.includes("metadata"),
+        tags: call.includes("tags"),
+        resource: service.config.hierarchical,
+    };
     let mut text = opening(service, Some(call.container()));
     text.reserve(page.items.len() * 700);
     push_request(&mut text, call);
@@ -104,6 +108,7 @@ fn render(service: &Service, call: &Call<'_>, page: &Page) -> String {
 struct Besides {
     metadata: bool,
     tags: bool,
+    resource: bool,
 }
 
 fn push_blob(text: &mut String, name: &str, blob: &Blob, besides: Besides) {
@@ -130,6 +135,9 @@ fn push_blob(text: &mut String, name: &str, blob: &Blob, besides: Besides) {
     text.push_str(&or_empty("Cache-Control", &content.cache_control));
     text.push_str(&or_empty("Content-Disposition", &content.disposition));
     let _ = write!(text, "<BlobType>{}</BlobType>", blob.kind());
+    if besides.resource {
+        let _ = write!(text, "<ResourceType>{}</ResourceType>", blob.resource());
+    }
     if blob.append.is_some_and(|state| state.sealed) {
         text.push_str("<Sealed>true</Sealed>");
     }

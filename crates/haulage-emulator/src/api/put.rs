@@ -10,7 +10,8 @@ use crate::request::Call;
 use crate::service::Service;
 use crate::store::{Appendable, Blob, ContentHeaders};
 use crate::wire::error::{
-    INVALID_HEADER_VALUE, INVALID_MD5, INVALID_OPERATION, NOT_IMPLEMENTED, ServiceError,
+    DIRECTORY_NOT_EMPTY, INVALID_HEADER_VALUE, INVALID_MD5, INVALID_OPERATION, NOT_IMPLEMENTED,
+    NOT_OF_A_DIRECTORY, ServiceError,
 };
 use crate::wire::incoming::Content as _;
 use crate::wire::time::Stamp;
@@ -110,6 +111,14 @@ pub(super) async fn delete_blob(service: &Service, call: &Call<'_>) -> Reply {
     let _lock = service.lock(call.key()).await;
     let old = blob(&service.read(), call.key())?;
     conditions.check_existing(Some(&old))?;
+    if service.config.hierarchical && old.resource() == "directory" {
+        if call.header("x-ms-delete-snapshots").is_some() {
+            return Err((&NOT_OF_A_DIRECTORY).into());
+        }
+        if container(&service.read(), call.container())?.holds_below(call.key().blob) {
+            return Err((&DIRECTORY_NOT_EMPTY).into());
+        }
+    }
     remove(service, call.key(), &old).await?;
     container(&service.read(), call.container())?;
     let mut response = reply(StatusCode::ACCEPTED);

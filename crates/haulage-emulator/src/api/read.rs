@@ -45,6 +45,7 @@ pub(super) async fn get_blob(service: &Service, call: &Call<'_>) -> Reply {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     describe(headers, &blob);
+    set_resource(service, headers, &blob);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
     let md5_header = if asked.is_some() { "x-ms-blob-content-md5" } else { "content-md5" };
     add_md5(headers, md5_header, &blob);
@@ -65,6 +66,7 @@ pub(super) fn head_blob(service: &Service, call: &Call<'_>) -> Reply {
     let mut response = reply(StatusCode::OK);
     let headers = response.headers_mut();
     describe(headers, &blob);
+    set_resource(service, headers, &blob);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(blob.size));
     add_md5(headers, "content-md5", &blob);
     if blob.append.is_none() {
@@ -74,6 +76,12 @@ pub(super) fn head_blob(service: &Service, call: &Call<'_>) -> Reply {
         }
     }
     Ok(response)
+}
+
+fn set_resource(service: &Service, headers: &mut http::HeaderMap, blob: &Blob) {
+    if service.config.hierarchical {
+        set(headers, "x-ms-resource-type", blob.resource());
+    }
 }
 
 fn add_md5(headers: &mut http::HeaderMap, name: &'static str, blob: &Blob) {

@@ -136,6 +136,12 @@ impl Blob {
     pub(crate) fn kind(&self) -> &'static str {
         if self.append.is_some() { "AppendBlob" } else { "BlockBlob" }
     }
+
+    /// What it is in an account with a hierarchical namespace.
+    pub(crate) fn resource(&self) -> &'static str {
+        let is_true = |(name, value): &(Box<str>, Box<str>)| &**name == "hdi_isfolder" && &**value == "true";
+        if self.metadata.iter().any(is_true) { "directory" } else { "file" }
+    }
 }
 
 impl Container {
@@ -148,6 +154,13 @@ impl Container {
             staged: BTreeMap::new(),
             uploads: BTreeMap::new(),
         }
+    }
+
+    /// Whether a folder holds anything.
+    pub(crate) fn holds_below(&self, folder: &str) -> bool {
+        let prefix = format!("{folder}/");
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        self.blobs.range::<str, _>(from).next().is_some_and(|(name, _)| name.starts_with(&prefix))
     }
 
     /// A page of the blobs, in order of their names. Names beneath a common prefix are stepped

@@ -57,6 +57,7 @@ kinds! {
     CONTAINER_EXISTS 409 "ContainerAlreadyExists" "The specified container already exists.";
     CONTAINER_NOT_FOUND 404 "ContainerNotFound" "The specified container does not exist.";
     CRC64_MISMATCH 400 "Crc64Mismatch" "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    DIRECTORY_NOT_EMPTY 409 "DirectoryIsNotEmpty" "This operation is not permitted on a non-empty directory.";
     DUPLICATE_TAG_NAMES 400 "DuplicateTagNames" "The tags specified contain duplicate names.";
     EMPTY_TAG_NAME 400 "EmptyTagName" "The name of one of the tag key-value pairs is empty.";
     INTERNAL_ERROR 500 "InternalError" "The server encountered an internal error. Please retry the request.";
@@ -78,6 +79,7 @@ kinds! {
     MISSING_CONTENT_LENGTH 411 "MissingContentLengthHeader" "Content-Length HTTP header is missing.";
     MISSING_HEADER 400 "MissingRequiredHeader" "An HTTP header that's mandatory for this request is not specified.";
     NOT_IMPLEMENTED 501 "NotImplemented" "The requested operation is not implemented on the specified resource.";
+    NOT_OF_A_DIRECTORY 400 "OperationNotSupportedOnDirectory" "The requested operation is not supported on a directory.";
     NOT_MODIFIED 304 "ConditionNotMet" "The condition specified using HTTP conditional header(s) is not met.";
     OUT_OF_RANGE_NAME 400 "OutOfRangeInput" "The specified resource name length is not within the permissible limits.";
     OUT_OF_RANGE_QUERY 400 "OutOfRangeQueryParameterValue" "One of the query parameters specified in the request URI is outside the permissible range.";

@@ -1,6 +1,7 @@
 //! Lists, page by page.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
@@ -9,11 +10,12 @@ use super::shown;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::secret;
-use crate::stage::list::with_list_hint;
+use crate::stage::list::{marker_of, with_list_hint};
 use crate::store::azure::AzureStore;
 use crate::store::s3::S3Store;
 use crate::store::{
     Address, ListPage, ListRequest, Lister, Location, Request, Store, StoreOpener, StoreOptions, Trace,
+    folder_of,
 };
 use crate::task::joined;
 
@@ -24,16 +26,23 @@ pub struct Listing {
     idle: Option<Pages>,
     /// At most one page.
     ahead: JoinSet<(Pages, Result<Option<ListPage>>)>,
+    folders: Folders,
 }
 
 impl Listing {
     fn new(pages: Pages) -> Self {
-        Self { idle: Some(pages), ahead: JoinSet::new() }
+        let folders = Folders { root: pages.root.clone(), ..Folders::default() };
+        Self { idle: Some(pages), ahead: JoinSet::new(), folders }
     }
 
-    /// The next page, in byte order of the keys; `None` after the last. After an error the same page is asked for again.
+    /// The next page, in byte order of the keys; `None` after the last. After an error the same page is asked for again. Folders that
+    /// have a marker are among the prefixes.
     pub fn next_page(&mut self) -> BoxFuture<'_, Result<Option<ListPage>>> {
-        Box::pin(async move { Ok(self.next().await?.map(without_secrets)) })
+        Box::pin(async move {
+            let Some(mut page) = self.next().await? else { return Ok(None) };
+            self.folders.fold(&mut page);
+            Ok(Some(without_secrets(page)))
+        })
     }
 
     /// The next page as the store has it.
@@ -60,6 +69,30 @@ impl Listing {
     }
 }
 
+/// Folders that were told.
+#[derive(Debug, Default)]
+struct Folders {
+    /// What is listed, with a `/` at its end: it is not in itself.
+    root: String,
+    told: HashSet<u64>,
+}
+
+impl Folders {
+    /// Makes markers the folders that they stand for, each told once: it may be a prefix too, or have several.
+    fn fold(&mut self, page: &mut ListPage) {
+        let marked = std::mem::take(&mut page.markers);
+        let marked = marked.iter().map(|marker| folder_of(&marker.key));
+        let found = std::mem::take(&mut page.prefixes).into_iter().chain(marked);
+        let mut is_new = |folder: &String| {
+            let mut hasher = DefaultHasher::new();
+            folder.hash(&mut hasher);
+            self.told.insert(hasher.finish())
+        };
+        page.prefixes = found.filter(|folder| *folder != self.root && is_new(folder)).collect();
+        page.prefixes.sort_unstable();
+    }
+}
+
 /// The pages of a list as the store has them.
 struct Pages {
     lister: Box<dyn Lister>,
@@ -67,6 +100,7 @@ struct Pages {
     api: &'static str,
     name: String,
     gate: Gate,
+    root: String,
     /// Given before the others: the object itself, where the URL names one.
     first: Option<ListPage>,
 }
@@ -132,12 +166,12 @@ pub fn list<'a>(url: &'a str, recursive: bool, options: &'a StoreOptions) -> Box
             if recursive {
                 let api = account.store().api(Request::List);
                 let lister = Box::new(Containers { account, left: containers.into(), current: None });
-                return Ok(Listing::new(Pages { lister, api, name, gate, first: None }));
+                return Ok(Listing::new(Pages { lister, api, name, gate, root: String::new(), first: None }));
             }
             let prefixes = containers.into_iter().map(|name| name + "/").collect();
             let first = Some(ListPage { prefixes, ..ListPage::default() });
             let (lister, api) = (Box::new(Nothing), account.api());
-            return Ok(Listing::new(Pages { lister, api, name, gate, first }));
+            return Ok(Listing::new(Pages { lister, api, name, gate, root: String::new(), first }));
         }
         let Location { store, key, gate } = opener.open(url)?;
         let name = store.name(&key);
@@ -160,10 +194,15 @@ pub fn list<'a>(url: &'a str, recursive: bool, options: &'a StoreOptions) -> Box
                 ..ListRequest::default()
             })
         };
-        let mut pages = Pages { lister, api: store.api(Request::List), name, gate, first };
+        let api = store.api(Request::List);
+        let mut pages = Pages { lister, api, name, gate: gate.clone(), root: prefix, first };
         if !found && !key.is_empty() {
             // Nothing below a prefix means that there is no such prefix.
             pages.first = pages.next().await?;
+            let place = Location { store: store.clone(), key: key.clone(), gate };
+            if pages.first.is_none() {
+                pages.first = marker_of(&place).await?.map(ListPage::of_marker);
+            }
             if pages.first.is_none() {
                 let name = store.name(&key);
                 let missing =
@@ -235,7 +274,8 @@ impl Lister for Containers {
         loop {
             if let Some((container, lister)) = &mut self.current {
                 if let Some(mut page) = lister.next_page(trace).await? {
-                    page.objects.iter_mut().for_each(|meta| meta.key.insert_str(0, container));
+                    let entries = page.objects.iter_mut().chain(&mut page.markers);
+                    entries.for_each(|meta| meta.key.insert_str(0, container));
                     return Ok(Some(page));
                 }
                 self.current = None;
@@ -274,7 +314,8 @@ mod tests {
 
     fn listing() -> Listing {
         let lister = Box::new(Flaky { given: 0, failed: false });
-        Listing::new(Pages { lister, api: "List", name: "names".into(), gate: Gate::default(), first: None })
+        let (name, root) = ("names".to_owned(), String::new());
+        Listing::new(Pages { lister, api: "List", name, gate: Gate::default(), root, first: None })
     }
 
     #[tokio::test]

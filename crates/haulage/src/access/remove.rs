@@ -4,7 +4,6 @@
 //! and nothing if that is more than was allowed.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -15,8 +14,8 @@ use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
-use crate::stage::list::{Filter, glob, with_glob_hint};
-use crate::stage::remove::delete_all;
+use crate::stage::list::{Emptied, Filter, glob, marker_of, with_glob_hint};
+use crate::stage::remove::{Folders, clear_markers, delete_all};
 use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
 /// Names taken from the list at once.
@@ -72,8 +71,10 @@ pub struct RemoveReport {
     pub objects: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Objects that could not be removed.
+    /// Objects and markers that could not be removed.
     pub failures: Vec<Failure>,
+    /// Folders whose marker was removed, because nothing is left in them.
+    pub folders: u64,
     /// The object that the URL itself names stays, because of `include` and `exclude`.
     pub left_out: bool,
 }
@@ -81,9 +82,18 @@ pub struct RemoveReport {
 /// What is to be removed at one URL.
 struct Found {
     url: String,
-    store: Arc<dyn Store>,
-    gate: Gate,
+    place: Location,
+    whole: Whole,
+}
+
+/// All that a list has brought of what is to be removed.
+#[derive(Default)]
+struct Whole {
     names: Spool,
+    /// Folders that lose an object, where some have markers.
+    lost: Folders,
+    emptied: Option<Emptied>,
+    /// The filter leaves out an object that the URL names.
     left_out: bool,
 }
 
@@ -119,21 +129,22 @@ impl Removal {
             let mut named = HashSet::new();
             // Where everything below was looked for already.
             let mut searched: Vec<(String, String)> = Vec::new();
-            for (url, Location { store, key, gate }) in urls.iter().zip(located) {
+            for (url, place) in urls.iter().zip(located) {
+                let Location { store, key, gate } = &place;
                 // What is named twice is removed, and counted, once.
-                if !named.insert(store.name(&key)) {
+                if !named.insert(store.name(key)) {
                     continue;
                 }
-                let (names, left_out) = if what.recursive {
+                let whole = if what.recursive {
                     let container = store.identity("");
                     let of_container = searched.iter().filter(|(known, _)| *known == container);
                     let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
-                    let found = whole_list(url, &key, &above, &filter, options).await?;
+                    let found = whole_list(url, &place, &above, &filter, options).await?;
                     searched.push((container, key.clone()));
                     found
                 } else {
-                    let (api, name) = (store.api(Request::Look), store.name(&key));
-                    let looked = through!(gate, api, name, trace => store.head(&key, trace).await);
+                    let (api, name) = (store.api(Request::Look), store.name(key));
+                    let looked = through!(gate, api, name, trace => store.head(key, trace).await);
                     let meta = looked.map_err(|error| match glob(&error, &name) {
                         Some((folder, pattern)) => {
                             let instead = format!("write -r {folder} --include '{pattern}'");
@@ -141,16 +152,16 @@ impl Removal {
                         }
                         None => error,
                     })?;
-                    let wanted = filter.wants(Below::of(&key).name(&key));
-                    let mut one = Spool::default();
+                    let wanted = filter.wants(Below::of(key).name(key));
+                    let mut one = Whole { left_out: !wanted, ..Whole::default() };
                     if wanted {
-                        one.push(&key, meta.size)?;
+                        one.names.push(key, meta.size)?;
                     }
-                    (one, !wanted)
+                    one
                 };
-                found.push_back(Found { url: url.clone(), store, gate, names, left_out });
+                found.push_back(Found { url: url.clone(), place, whole });
             }
-            let refusal = what.allow("rm", urls, found.iter().map(|found| found.names.count).sum())?;
+            let refusal = what.allow("rm", urls, found.iter().map(|found| found.whole.names.count).sum())?;
             Ok(Self { found, dry_run: what.dry_run, refusal })
         })
     }
@@ -165,15 +176,17 @@ impl Removal {
         tell: &'a mut (dyn FnMut(&str) + Send),
     ) -> BoxFuture<'a, Result<Option<(String, RemoveReport)>>> {
         Box::pin(async move {
-            let Some(Found { url, store, gate, names, left_out }) = self.found.pop_front() else {
+            let Some(Found { url, place, whole }) = self.found.pop_front() else {
                 return self.refusal.take().map_or(Ok(None), Err);
             };
+            let (store, gate) = (&place.store, &place.gate);
+            let Whole { names, lost, emptied, left_out } = whole;
             let mut report = RemoveReport { left_out, ..RemoveReport::default() };
             let mut names = names.read()?;
             loop {
                 let batch = names.next(BATCH)?;
                 if batch.is_empty() {
-                    return Ok(Some((url, report)));
+                    break;
                 }
                 if self.dry_run {
                     batch.iter().for_each(|(key, _)| tell(&redacted(store.name(key))));
@@ -182,7 +195,7 @@ impl Removal {
                         batch.iter().fold(report.bytes, |sum, (_, size)| sum.saturating_add(*size));
                     continue;
                 }
-                let mut deletes = std::pin::pin!(delete_all(&*store, &batch, &gate));
+                let mut deletes = std::pin::pin!(delete_all(&**store, &batch, gate));
                 while let Some(outcomes) = deletes.next().await {
                     for deleted in outcomes {
                         match deleted.outcome {
@@ -195,6 +208,12 @@ impl Removal {
                     }
                 }
             }
+            if let Some(emptied) = emptied.filter(|_| !self.dry_run) {
+                let cleared = clear_markers(emptied, lost).await?;
+                report.folders = cleared.folders;
+                report.failures.extend(cleared.failures.iter().map(Failure::from));
+            }
+            Ok(Some((url, report)))
         })
     }
 }
@@ -223,39 +242,46 @@ impl<'a> Below<'a> {
 }
 
 /// Everything at and below a URL that the filter wants, when the list has come to its end; without what was found `above` or below other
-/// URLs already. And whether the filter leaves out an object that the URL names.
+/// URLs already.
 async fn whole_list(
     url: &str,
-    key: &str,
+    place: &Location,
     above: &[Below<'_>],
     filter: &Filter,
     options: &StoreOptions,
-) -> Result<(Spool, bool)> {
+) -> Result<Whole> {
+    let key = place.key.as_str();
     let listed = list(url, true, options).await;
     let mut listing = listed.map_err(|error| {
         let name = error.object_name().to_owned();
         with_glob_hint(error, &name)
     })?;
     let below = Below::of(key);
-    let mut found = Spool::default();
-    let mut left_out = false;
+    let mut found = Whole::default();
+    let (mut is_object, mut is_marked) = (false, false);
     while let Some(page) = listing.next().await? {
         if let Some(problem) = page.problems.into_iter().next() {
             return Err(problem);
         }
+        is_marked |= !page.markers.is_empty();
         for object in page.objects {
+            is_object |= object.key == key;
             let known = |other: &Below<'_>| other.holds(&object.key) && filter.wants(other.name(&object.key));
             if filter.wants(below.name(&object.key)) && !above.iter().any(known) {
                 if let Some(missed) = filter.misses(below.name(&object.key)) {
                     return Err(missed);
                 }
-                found.push(&object.key, object.size)?;
+                found.lost.note(&object.key);
+                found.names.push(&object.key, object.size)?;
             } else {
-                left_out |= object.key == key && !filter.wants(below.name(key));
+                found.left_out |= object.key == key && !filter.wants(below.name(key));
             }
         }
     }
-    Ok((found, left_out))
+    if !is_object && (is_marked || marker_of(place).await?.is_some()) {
+        found.emptied = Some(Emptied { place: place.clone(), filter: filter.clone() });
+    }
+    Ok(found)
 }
 
 /// Creates the container of a URL.
@@ -292,10 +318,11 @@ pub fn remove_container<'a>(
     options: &'a StoreOptions,
 ) -> BoxFuture<'a, Result<RemoveReport>> {
     Box::pin(async move {
-        let Location { store, gate, .. } = container("rb", url, options)?;
+        let place = container("rb", url, options)?;
+        let (store, gate) = (&place.store, &place.gate);
         let (listing, name) = (store.api(Request::List), store.name(""));
         let mut lister = store.list(ListRequest::default());
-        let (mut report, mut names) = (RemoveReport::default(), Spool::default());
+        let (mut report, mut whole, mut is_marked) = (RemoveReport::default(), Whole::default(), false);
         while let Some(page) = through!(gate, listing, name, trace => lister.next_page(trace).await)? {
             if !force && !page.is_empty() {
                 return Err(Error::new(ErrorKind::Usage, "rb", store.name(""), "it holds objects")
@@ -305,8 +332,9 @@ pub fn remove_container<'a>(
             report.bytes =
                 page.objects.iter().fold(report.bytes, |sum, object| sum.saturating_add(object.size));
             if !store.deletes_full() {
-                page.objects.iter().try_for_each(|object| names.push(&object.key, object.size))?;
+                page.objects.iter().try_for_each(|object| whole.names.push(&object.key, object.size))?;
             }
+            is_marked |= !page.markers.is_empty();
         }
         if let Some(refusal) = what.refusal("rb", &[url.to_owned()], report.objects) {
             return Err(refusal);
@@ -315,9 +343,9 @@ pub fn remove_container<'a>(
             return Ok(report);
         }
         if force && !store.deletes_full() {
-            let (url, left_out) = (url.to_owned(), false);
-            let found = Found { url, store: Arc::clone(&store), gate: gate.clone(), names, left_out };
-            report = empty(found).await?;
+            let filter = Filter::new(&[], &[])?;
+            whole.emptied = is_marked.then(|| Emptied { place: place.clone(), filter });
+            report = empty(Found { url: url.to_owned(), place: place.clone(), whole }).await?;
             if !report.failures.is_empty() {
                 return Ok(report);
             }
@@ -331,7 +359,7 @@ pub fn remove_container<'a>(
 /// Removes what was found in a container, and then what interrupted writes have left in it. What others add meanwhile stays, and
 /// with it the container.
 async fn empty(found: Found) -> Result<RemoveReport> {
-    let (store, gate) = (Arc::clone(&found.store), found.gate.clone());
+    let Location { store, gate, .. } = found.place.clone();
     let mut removal = Removal { found: VecDeque::from([found]), dry_run: false, refusal: None };
     let mut report = removal.remove_next(&mut |_| ()).await?.map(|(_, report)| report).unwrap_or_default();
     if !report.failures.is_empty() {

@@ -96,6 +96,7 @@ pub fn plan<'a>(
                 Listed::Extra { .. }
                 | Listed::Extras(_)
                 | Listed::Doomed(_)
+                | Listed::Emptied(_)
                 | Listed::Unsure { .. }
                 | Listed::Warning { .. } => {}
                 Listed::Pair(mut pair) => {

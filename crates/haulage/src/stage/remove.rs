@@ -1,6 +1,8 @@
 //! Deletes names that a list has brought, when that list is known to be complete: for `rm`, and, by [`take`], at the end of a sync or a
 //! move.
 
+mod markers;
+
 use std::collections::BTreeSet;
 
 use futures_util::{Stream, StreamExt as _};
@@ -13,6 +15,8 @@ use crate::gate::{Gate, through};
 use crate::spool::Spool;
 use crate::stage::list::Extras;
 use crate::store::{Location, Request, Store, Version};
+
+pub(crate) use markers::{Folders, clear_markers};
 
 /// Deletes in flight: enough to hide the round trip, few enough not to be throttled for it.
 pub(crate) const DELETES: usize = 64;

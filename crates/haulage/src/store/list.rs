@@ -35,29 +35,43 @@ pub struct ListPage {
     pub objects: Vec<ObjectMeta>,
     /// The folded prefixes of a hierarchical list, each ending in `/`.
     pub prefixes: Vec<String>,
+    /// Empty objects that only stand for a folder.
+    pub markers: Vec<ObjectMeta>,
     /// Names that are there but cannot be moved, each with its reason.
     pub problems: Vec<Error>,
 }
 
 impl ListPage {
+    /// A page with nothing but the marker of the folder that is listed.
+    pub(crate) fn of_marker(marker: ObjectMeta) -> Self {
+        Self { markers: vec![marker], ..Self::default() }
+    }
+
     /// Whether there is nothing on it.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.prefixes.is_empty() && self.problems.is_empty()
+        let Self { objects, prefixes, markers, problems } = self;
+        objects.is_empty() && prefixes.is_empty() && markers.is_empty() && problems.is_empty()
+    }
+
+    /// All that has a key of its own: objects, and then markers.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &ObjectMeta> + Clone {
+        self.objects.iter().chain(&self.markers)
     }
 
     /// All that the service wrote, as it wrote it: names, versions, media types and properties.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        let objects = self.objects.iter();
-        let texts = objects.flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
-        let properties = self.objects.iter().flat_map(|one| &one.properties).flat_map(|one| one.texts());
+        let texts =
+            self.entries().flat_map(|one| [Some(&one.key), Some(&one.etag), one.content_type.as_ref()]);
+        let properties = self.entries().flat_map(|one| &one.properties).flat_map(|one| one.texts());
         texts.flatten().chain(properties).chain(&self.prefixes).map(String::as_str)
     }
 
-    /// The first name on it, of an object or else of a prefix, and the last, whichever of the two comes later.
+    /// The first name on it, of an entry or else of a prefix, and the last, whichever of the two comes later.
     pub(crate) fn ends(&self) -> Option<(&str, &str)> {
-        let first = self.objects.first().map(|object| &object.key).or(self.prefixes.first())?;
-        let last = self.objects.last().map(|object| &object.key).max(self.prefixes.last())?;
-        Some((first, last))
+        let Self { objects, markers, prefixes, .. } = self;
+        let firsts = [objects.first(), markers.first()].into_iter().flatten().map(|one| &one.key);
+        let lasts = [objects.last(), markers.last()].into_iter().flatten().map(|one| &one.key);
+        Some((firsts.min().or(prefixes.first())?, lasts.chain(prefixes.last()).max()?))
     }
 }
 

@@ -264,7 +264,8 @@ impl Lister for MemoryLister {
             }
             self.after = Some(key.clone());
         }
-        Ok((!page.objects.is_empty() || !page.prefixes.is_empty()).then_some(page))
+        folder::part(&mut page);
+        Ok((!page.is_empty()).then_some(page))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod azure;
 mod block;
 mod by_service;
 mod capabilities;
+mod folder;
 mod headers;
 mod list;
 mod local;
@@ -45,6 +46,7 @@ pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
 pub use capabilities::{Capabilities, CutRules, Versions};
+pub(crate) use folder::folder_of;
 pub use list::{Leftover, ListPage, ListRequest, Lister};
 pub use local::LocalStore;
 #[cfg(fuzzing)]
@@ -164,7 +166,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn list(&self, request: ListRequest) -> Box<dyn Lister>;
 
     /// Asks for an object's metadata.
+    ///
+    /// # Errors
+    /// `NotFound` also for the marker of a folder.
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta>;
+
+    /// The marker of a folder, by its name without a `/`, that is not among what is in the folder.
+    async fn marker(&self, _folder: &str, _trace: &Trace) -> Result<Option<ObjectMeta>> {
+        Ok(None)
+    }
 
     /// The tags of an object, in the order of names.
     async fn tags(&self, _key: &str, _trace: &Trace) -> Result<Vec<(String, String)>> {

@@ -170,7 +170,7 @@ impl Run {
             Listed::Warning { object, message } => self.recorder.warn(object.into(), message).await,
             Listed::Extras(extras) => self.extras = Some(*extras),
             // A sync says in the end that it has deleted nothing, and only comparisons and backups speak of the others.
-            Listed::Unsure { .. } | Listed::Extra { .. } | Listed::Doomed(_) => {}
+            Listed::Unsure { .. } | Listed::Extra { .. } | Listed::Doomed(_) | Listed::Emptied(_) => {}
         }
     }
 

@@ -15,9 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Failure, Outcome};
 use crate::job::Work;
 use crate::options::{CopyOptions, MaxDelete, Overwrite};
-use crate::stage::list::Extras;
+use crate::stage::list::{Emptied, Extras};
 use crate::stage::plan::{Facts, Pair, UNCHANGED, Withheld, may_delete};
-use crate::stage::remove::Doomed;
+use crate::stage::remove::{Doomed, Folders};
 use crate::stage::taking::{Copy, Origin};
 use crate::stage::transfer::{Ended, Object};
 use crate::store::Location;
@@ -37,6 +37,9 @@ pub(super) struct Clearing {
     pub(super) extras: Option<Extras>,
     /// What is safe elsewhere, by the source that it came from.
     spare: BTreeMap<usize, Doomed>,
+    /// Folders of which all is moved, and those that lose an object.
+    pub(super) emptied: Vec<Emptied>,
+    lost: Folders,
     /// Where backups go, and how they are copied.
     pub(super) backup: Option<(Location, Arc<CopyOptions>)>,
     /// The names that could not be kept.
@@ -129,6 +132,7 @@ impl Flow {
             let at = self.opener.location(destination.store.clone(), String::new());
             Doomed::with_copies(place, at)
         });
+        self.clearing.lost.note(&source.key);
         doomed.push(&source.key, meta.size, &meta.version(), copy)
     }
 
@@ -154,6 +158,11 @@ impl Flow {
         }
         for (_, doomed) in spare {
             if self.delete(doomed, MOVED).await {
+                return true;
+            }
+        }
+        for emptied in std::mem::take(&mut self.clearing.emptied) {
+            if !self.options.dry_run && self.delete_markers(emptied).await {
                 return true;
             }
         }

@@ -23,6 +23,7 @@ impl Flow {
                 Listed::Unsure { extras } => self.objects.unsure(extras),
                 Listed::Extras(extras) => self.clearing.extras = Some(*extras),
                 Listed::Doomed(pair) => self.plan_backup(*pair, Role::Extra, now),
+                Listed::Emptied(folder) => self.clearing.emptied.push(*folder),
                 Listed::Extra { full, name } => self.objects.extra(full, name, now),
                 Listed::NotAFile(error) => self.objects.not_a_file(&error, now),
                 Listed::Problem(error) => self.objects.problem(&error, now),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::shape::{Shape, below};
-use super::{Filter, Listed, Listing, apart, is_marker};
+use super::{Filter, Listed, Listing, apart};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Deleting;
 use crate::spool::Spool;
@@ -113,14 +113,8 @@ impl Gathered {
         };
         match self.wanted {
             Wanted::No => return Ok(()),
-            Wanted::Told => {}
-            Wanted::Deleted(_) => {
-                let spared =
-                    is_marker(*size, name) || self.is_at_the_source(name) || !self.filter.takes(object);
-                if spared {
-                    return Ok(());
-                }
-            }
+            Wanted::Deleted(_) if self.is_at_the_source(name) || !self.filter.takes(object) => return Ok(()),
+            Wanted::Told | Wanted::Deleted(_) => {}
         }
         self.missed = self.missed.take().or_else(|| self.filter.misses(name));
         self.all += 1;
@@ -256,8 +250,7 @@ mod tests {
         let skipped = |name: &str| Error::new(ErrorKind::Unsupported, "list", name, "a link");
         gathered.not_listed(&skipped("/from/link"), "/from/");
         gathered.not_listed(&skipped("/from/a/pipe"), "/from");
-        for key in ["to/link", "to/link/below", "to/link2", "to/a/pipe", "to/a/b", "to/x.keep", "to/folder/"]
-        {
+        for key in ["to/link", "to/link/below", "to/link2", "to/a/pipe", "to/a/b", "to/x.keep"] {
             gathered.keep(&ObjectMeta { key: key.to_owned(), ..ObjectMeta::default() }).unwrap();
         }
         let mut names = gathered.names.read().unwrap();

@@ -11,6 +11,7 @@ mod extras;
 mod fed;
 mod filter;
 mod lookups;
+mod marker;
 mod named;
 mod one;
 mod pages;
@@ -29,8 +30,9 @@ use tokio::sync::mpsc;
 pub(crate) use self::extras::Extras;
 use self::extras::Wanted;
 pub(crate) use self::filter::Filter;
+pub(crate) use self::marker::{Emptied, marker_of};
 pub(crate) use self::named::check_names;
-pub(crate) use self::one::find;
+pub(crate) use self::one::{as_prefix, find};
 use self::one::{names_none, one};
 use self::shape::{Shape, below};
 use self::vouched::Vouched;
@@ -61,6 +63,8 @@ pub(crate) enum Listed {
     Extras(Box<Extras>),
     /// One of these, to be backed up first.
     Doomed(Box<Pair>),
+    /// The objects of a folder are to be moved: its markers are deleted when nothing is left in it.
+    Emptied(Box<Emptied>),
     /// The user should know something of what was asked for.
     Warning {
         /// What it is about.
@@ -431,9 +435,4 @@ pub(crate) fn glob<'a>(error: &Error, name: &'a str) -> Option<(&'a str, &'a str
     let at = name.find(['*', '?', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound)?;
     let slash = name[..at].rfind('/').map_or(0, |slash| slash + 1);
     Some(name.split_at(slash))
-}
-
-/// Whether a name is there only to make a folder visible in a browser.
-fn is_marker(size: u64, name: &str) -> bool {
-    size == 0 && (name.is_empty() || name.ends_with('/'))
 }

@@ -37,7 +37,7 @@ pub(super) fn one(source: &Location, destination: &Location, meta: ObjectMeta, s
 }
 
 /// A key as the beginning of the keys below it.
-pub(super) fn as_prefix(key: &str) -> String {
+pub(crate) fn as_prefix(key: &str) -> String {
     if names_none(key) { key.to_owned() } else { format!("{key}/") }
 }
 

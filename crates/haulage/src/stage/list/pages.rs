@@ -3,9 +3,10 @@
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::marker_of;
 use crate::error::Result;
 use crate::gate::{Gate, through};
-use crate::store::{ListPage, ListRequest, Request, Store};
+use crate::store::{ListPage, ListRequest, Location, Request, Store};
 
 /// Pages that wait to be looked at: some thousand names.
 const AHEAD: usize = 1;
@@ -21,7 +22,16 @@ pub(super) struct Pages {
 }
 
 impl Pages {
+    /// What is in a folder, or, if that is nothing, its marker.
+    pub(super) fn of_folder(folder: &Location, request: ListRequest) -> Self {
+        Self::read(&*folder.store, request, folder.gate.clone(), Some(folder.clone()))
+    }
+
     pub(super) fn of(store: &dyn Store, request: ListRequest, gate: Gate) -> Self {
+        Self::read(store, request, gate, None)
+    }
+
+    fn read(store: &dyn Store, request: ListRequest, gate: Gate, mut folder: Option<Location>) -> Self {
         let (send, pages) = mpsc::channel(AHEAD);
         let (api, name) = (store.api(Request::List), store.name(&request.prefix));
         let mut lister = store.list(request);
@@ -29,6 +39,17 @@ impl Pages {
             loop {
                 let page: Result<Option<ListPage>> =
                     through!(gate, api, name, trace => lister.next_page(trace).await);
+                let page = match (page, folder.take()) {
+                    // A service may give an empty page with more to come.
+                    (Ok(Some(page)), unseen) if page.is_empty() => {
+                        folder = unseen;
+                        continue;
+                    }
+                    (Ok(None), Some(unseen)) => {
+                        marker_of(&unseen).await.map(|marker| marker.map(ListPage::of_marker))
+                    }
+                    (page, _) => page,
+                };
                 let page = page.transpose();
                 let Some(page) = page else { return };
                 let last = page.is_err();

@@ -48,9 +48,7 @@ impl Listing {
                 let mut pages = pages.unwrap_or_else(|| below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
-                    Ok(Some(page)) if !page.objects.is_empty() || !page.problems.is_empty() => {
-                        Ok(Shape::Tree(pages))
-                    }
+                    Ok(Some(page)) if !page.is_empty() => Ok(Shape::Tree(pages)),
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
                     _ => Err(with_glob_hint(missing, &name)),
@@ -70,7 +68,7 @@ fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
 
 /// The list of all below a folder or prefix.
 pub(super) fn below(location: &Location, verify: bool) -> Pages {
-    Pages::of(&*location.store, all_below(location, verify), location.gate.clone())
+    Pages::of_folder(location, all_below(location, verify))
 }
 
 fn all_below(location: &Location, verify: bool) -> ListRequest {

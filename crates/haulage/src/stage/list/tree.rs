@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::extras::{Gathered, Wanted};
 use super::one::as_prefix;
 use super::pages::Pages;
-use super::{Listed, Listing, ahead, is_marker, with_glob_hint};
+use super::{Emptied, Listed, Listing, ahead, with_glob_hint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
@@ -36,6 +36,8 @@ impl Listing {
         let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone());
         let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
         while let Some(page) = pages.next().await? {
+            // A folder with a marker is there, but there is nothing of it to move.
+            any |= !page.markers.is_empty();
             for problem in page.problems {
                 any = true;
                 extras.not_listed(&problem, &source.store.name(&from));
@@ -49,8 +51,7 @@ impl Listing {
                     let name = source.store.name(&meta.key);
                     return Err(Error::new(ErrorKind::Protocol, "list", name, cause));
                 };
-                // A marker that makes a folder visible in a browser is no object to move.
-                if is_marker(meta.size, &relative) || is_witness(&relative) || own.contains(&meta.key) {
+                if is_witness(&relative) || own.contains(&meta.key) {
                     // What the source has is not only at the destination, though it is no object to move.
                     if let Wanted::Deleted(_) = wanted {
                         there.find(&format!("{to}{relative}"), &mut |extra| extras.keep(extra)).await?;
@@ -107,7 +108,14 @@ impl Listing {
             },
             (_, gap) => self.tell_extras(destination, extras, gap.is_none()).await?,
         }
-        missed.map_or(Ok(()), Err)
+        if let Some(error) = missed {
+            return Err(error);
+        }
+        if self.moves {
+            let emptied = Emptied { place: source.clone(), filter: self.filter.clone() };
+            self.send(Listed::Emptied(Box::new(emptied))).await?;
+        }
+        Ok(())
     }
 
     /// Says what is wrong with what was asked for, though it can be done.

@@ -15,8 +15,8 @@ const METADATA_MAX: usize = 8 << 10;
 /// Judges a page of a list: it holds what was asked for and nothing else.
 pub(in crate::store) fn judge_page(page: &ListPage, request: &ListRequest) -> Result<(), Broken> {
     let prefix = request.prefix.as_str();
-    let keys = page.objects.iter().map(|object| object.key.as_str());
-    for key in keys.chain(page.prefixes.iter().map(String::as_str)) {
+    let keys = page.entries().map(|entry| entry.key.as_str());
+    for key in keys.clone().chain(page.prefixes.iter().map(String::as_str)) {
         if key.is_empty() {
             return Err(Broken::new("the list holds an object without a name"));
         }
@@ -29,11 +29,11 @@ pub(in crate::store) fn judge_page(page: &ListPage, request: &ListRequest) -> Re
             )));
         }
     }
-    let texts = page.objects.iter().flat_map(|object| [Some(&object.etag), object.content_type.as_ref()]);
+    let texts = page.entries().flat_map(|entry| [Some(&entry.etag), entry.content_type.as_ref()]);
     if texts.flatten().any(|text| text.len() > TEXT_MAX) {
         return Err(Broken::new("the list holds a property of more than 4 KiB"));
     }
-    let properties = page.objects.iter().flat_map(|object| &object.properties);
+    let properties = page.entries().flat_map(|entry| &entry.properties);
     if properties.flat_map(|one| one.texts()).any(|text| text.len() > METADATA_MAX) {
         return Err(Broken::new("the list holds metadata of more than 8 KiB"));
     }
@@ -44,12 +44,12 @@ pub(in crate::store) fn judge_page(page: &ListPage, request: &ListRequest) -> Re
     if !page.prefixes.iter().all(folded) {
         return Err(Broken::new("the list holds a folder that is none"));
     }
-    if request.hierarchical && page.objects.iter().any(|object| cut(&object.key).is_some()) {
+    if request.hierarchical && keys.clone().any(|key| cut(key).is_some()) {
         return Err(Broken::new("the list of one folder holds an object of another"));
     }
     // What is uncommitted may stand beside the blob that it is to replace.
     if !request.leftovers {
-        once(page.objects.iter().map(|object| object.key.as_str()))?;
+        once(keys)?;
         once(page.prefixes.iter().map(String::as_str))?;
     }
     Ok(())

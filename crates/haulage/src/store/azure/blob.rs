@@ -16,22 +16,29 @@ use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
     Attributes, BlockRange, BlockWriter as _, GetOptions, GetResult, ObjectMeta, Payload, Phase,
-    Precondition, PutOptions, PutResult, Trace, changed_since,
+    Precondition, PutOptions, PutResult, Store as _, Trace, changed_since,
 };
-use crate::store::{answer, tags};
+use crate::store::{answer, folder, tags};
 
 const RANGE: HeaderName = HeaderName::from_static("x-ms-range");
 const APPEND_POSITION: HeaderName = HeaderName::from_static("x-ms-blob-condition-appendpos");
 const RANGE_CRC64: HeaderName = HeaderName::from_static("x-ms-range-get-content-crc64");
 
 pub(super) async fn head(store: &AzureStore, key: &str, trace: &Trace) -> Result<ObjectMeta> {
+    look(store, key, trace).await.map(|(meta, _)| meta)
+}
+
+/// What is known of a blob, and whether it is only the marker of a folder.
+pub(super) async fn look(store: &AzureStore, key: &str, trace: &Trace) -> Result<(ObjectMeta, bool)> {
     let name = store.display(key);
     let asked = store.asked("inspect", &name, 'r', ErrorKind::Service);
     let operation =
         store.operation(rules::GET_PROPERTIES, Method::HEAD, key, &[], HeaderMap::new(), Bytes::new());
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
-    Ok(meta::read(key, response.headers()))
+    let meta = meta::read(key, response.headers());
+    let is_marker = meta::is_marker(&meta, response.headers());
+    Ok((meta, is_marker))
 }
 
 /// The index tags of a blob.
@@ -85,6 +92,9 @@ pub(super) async fn get(
     let (head, body) = response.into_parts();
     let not_believed = |broken| asked.not_believed(broken);
     let meta = meta::read(key, &head.headers);
+    if meta::is_marker(&meta, &head.headers) {
+        return Err(folder::no_object("read", name));
+    }
     // Asked for by If-Match, which not every server knows.
     if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
         return Err(asked.error(ErrorKind::SourceChanged, "the blob was replaced while it was read"));
@@ -109,7 +119,7 @@ pub(super) async fn get(
 
 /// HTTP has no range of no bytes.
 async fn empty(store: &AzureStore, key: &str, offset: u64, trace: &Trace) -> Result<GetResult> {
-    let meta = head(store, key, trace).await?;
+    let meta = store.head(key, trace).await?;
     if offset > meta.size {
         let name = store.display(key);
         let asked = store.asked("read", &name, 'r', ErrorKind::SourceChanged);

@@ -6,12 +6,13 @@ use http::Method;
 use http::header::HeaderMap;
 
 use super::AzureStore;
+use super::blob;
 use super::rules;
 use super::service::Operation;
 use super::xml;
 use crate::error::{ErrorKind, Result};
 use crate::store::answer::{Broken, Markers, judge_count, judge_page};
-use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Store as _, Trace};
+use crate::store::{ListPage, ListRequest, Lister, ObjectMeta, Trace};
 
 /// The blobs of a container.
 pub(super) struct AzureLister {
@@ -125,7 +126,7 @@ fn believe(
 async fn uncommitted(store: &AzureStore, listed: Vec<ObjectMeta>, trace: &Trace) -> Result<Vec<ObjectMeta>> {
     let mut found = Vec::new();
     for meta in listed.into_iter().filter(|meta| meta.size == 0) {
-        match store.head(&meta.key, trace).await {
+        match blob::head(store, &meta.key, trace).await {
             Err(error) if error.kind() == ErrorKind::NotFound => found.push(meta),
             Err(error) => return Err(error),
             Ok(_) => {}

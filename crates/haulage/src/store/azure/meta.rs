@@ -35,8 +35,11 @@ const TIER_INFERRED: HeaderName = HeaderName::from_static("x-ms-access-tier-infe
 pub(super) const META: &str = "x-ms-meta-";
 /// Metadata with the CRC64 of the whole.
 pub(super) const CRC64: &str = "haulage_crc64";
-/// Metadata that makes an empty blob a folder.
-pub(super) const FOLDER: &str = "hdi_isfolder";
+/// Metadata that makes an empty blob the marker of a folder; before 2013 Hadoop wrote the second.
+const FOLDER: [&str; 2] = ["hdi_isfolder", "asv_isfolder"];
+/// What an account with a hierarchical namespace says of an entry, and of one that is a folder.
+const RESOURCE_TYPE: HeaderName = HeaderName::from_static("x-ms-resource-type");
+pub(super) const DIRECTORY: &str = "directory";
 pub(super) const BODY_CRC64: HeaderName = HeaderName::from_static("x-ms-content-crc64");
 
 /// What the headers of an answer say of the blob.
@@ -54,6 +57,22 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
     }
 }
 
+/// Whether the headers of an answer are of a folder. What has bytes is an object, whatever somebody wrote into its metadata.
+pub(super) fn is_marker(meta: &ObjectMeta, headers: &HeaderMap) -> bool {
+    let says = |name: &HeaderName, word: &str| {
+        headers::text(headers, name).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    };
+    let names_folder = |name: &HeaderName| name.as_str().strip_prefix(META).is_some_and(is_folder);
+    let declared = says(&RESOURCE_TYPE, DIRECTORY)
+        || headers.keys().any(|name| names_folder(name) && says(name, "true"));
+    meta.size == 0 && declared
+}
+
+/// Whether metadata of this name says if a blob stands for a folder.
+pub(super) fn is_folder(name: &str) -> bool {
+    FOLDER.iter().any(|folder| name.eq_ignore_ascii_case(folder))
+}
+
 fn properties(headers: &HeaderMap) -> Properties {
     let get = |name: &HeaderName| headers::text(headers, name);
     let inferred = get(&TIER_INFERRED).is_some_and(|text| text.eq_ignore_ascii_case("true"));
@@ -66,7 +85,7 @@ fn properties(headers: &HeaderMap) -> Properties {
 
 /// Whether metadata of this name is none of ours, and no mark of a folder.
 pub(super) fn is_of_others(name: &str) -> bool {
-    ![CRC64, FOLDER].iter().any(|ours| name.eq_ignore_ascii_case(ours)) && times::form(name).is_none()
+    !name.eq_ignore_ascii_case(CRC64) && !is_folder(name) && times::form(name).is_none()
 }
 
 /// What is to be stored with the blob, as headers.
@@ -184,6 +203,25 @@ mod tests {
 
     fn in_tier(tier: &str) -> Properties {
         Properties { tier: Some(tier.to_owned()), ..Properties::default() }
+    }
+
+    #[test]
+    fn a_folder_says_that_it_is_one_and_has_no_bytes() {
+        let found = |pairs: &[(&'static str, &'static str)]| {
+            let headers = headers(pairs);
+            is_marker(&read("k", &headers), &headers)
+        };
+        let (empty, directory) = (("content-length", "0"), ("x-ms-resource-type", "Directory"));
+        for marked in [directory, ("x-ms-meta-hdi_isfolder", "True"), ("x-ms-meta-asv_isfolder", "true")] {
+            assert!(found(&[empty, marked]), "{marked:?}");
+            assert!(!found(&[("content-length", "1"), marked]), "{marked:?}");
+        }
+        for other in
+            [("x-ms-resource-type", "file"), ("x-ms-meta-hdi_isfolder", "false"), ("x-ms-meta-run", "true")]
+        {
+            assert!(!found(&[empty, other]), "{other:?}");
+        }
+        assert!(found(&[empty, directory, ("x-ms-meta-hdi_isfolder", "false")]));
     }
 
     #[test]

@@ -47,7 +47,7 @@ use super::answer::Rule;
 use super::{
     Access, BlockWriter, Capabilities, CopyRules, CopySource, CutRules, GetOptions, GetResult, ListRequest,
     Lister, ObjectMeta, Payload, Peer, Phase, Presigned, PutOptions, PutResult, Request, Store, StoreOptions,
-    Trace, Version, Versions,
+    Trace, Version, Versions, folder,
 };
 use crate::checksum::Md5Queue;
 use crate::error::{Error, ErrorKind, Result};
@@ -300,7 +300,15 @@ impl Store for AzureStore {
 
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta> {
         self.need_key("inspect", key)?;
-        blob::head(self, key, trace).await
+        match blob::look(self, key, trace).await? {
+            (_, true) => Err(folder::no_object("inspect", self.display(key))),
+            (meta, false) => Ok(meta),
+        }
+    }
+
+    async fn marker(&self, folder: &str, trace: &Trace) -> Result<Option<ObjectMeta>> {
+        self.need_key("inspect", folder)?;
+        blob::look(self, folder, trace).await.map(|(meta, is_marker)| is_marker.then_some(meta))
     }
 
     async fn tags(&self, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {

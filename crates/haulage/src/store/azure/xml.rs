@@ -4,12 +4,12 @@
 //! goes into the result.
 
 use super::address::is_container;
-use super::meta::{CRC64, FOLDER};
+use super::meta::{CRC64, DIRECTORY, is_folder};
 use super::times;
 use crate::checksum::{Crc64, Md5};
 use crate::store::answer::{Broken, Step, Text, walk};
 use crate::store::headers::http_date_ns;
-use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Tags, Token};
+use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Tags, Token, folder};
 
 /// The root of every list.
 const LIST: &str = "EnumerationResults";
@@ -58,6 +58,7 @@ impl Reading {
         blob.properties = properties.kept();
         // A folder has no bytes; what has some is an object, whatever somebody wrote into its metadata.
         if directory && blob.size == 0 {
+            list.markers.push(blob);
             return Ok(());
         }
         // Taken for 0 a size that is missing would pass for an empty object.
@@ -89,10 +90,7 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                     reading.blob.crc64 = Crc64::from_hex(&text.plain()?);
                 }
                 _ if let Some(form) = times::form(name) => reading.time.look(form, &text.plain()?),
-                // A folder of an account with a hierarchical namespace, not an object.
-                _ if name.eq_ignore_ascii_case(FOLDER) => {
-                    reading.directory = text.plain()?.eq_ignore_ascii_case("true");
-                }
+                _ if is_folder(name) => reading.directory |= text.plain()?.eq_ignore_ascii_case("true"),
                 _ => {
                     let value = text.plain()?.into_owned();
                     reading.properties.metadata.push((name.to_ascii_lowercase(), value));
@@ -138,7 +136,9 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
             Step::Leaf("AccessTierInferred", _, text) => {
                 reading.tier_inferred = text.0.eq_ignore_ascii_case("true");
             }
-            Step::Leaf("ResourceType", _, text) => reading.directory |= text.0 == "directory",
+            Step::Leaf("ResourceType", _, text) => {
+                reading.directory |= text.0.eq_ignore_ascii_case(DIRECTORY);
+            }
             Step::Leaf("Blob" | "BlobPrefix", ..) => {
                 return Err(Broken("the list holds an entry without a name".to_owned()));
             }
@@ -170,6 +170,9 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
         }
         Ok(())
     })?;
+    if !uncommitted {
+        folder::part(&mut found.list);
+    }
     if whole && ended { Ok(found) } else { Err(cut_short()) }
 }
 
@@ -289,13 +292,17 @@ mod tests {
             <Blob><Name Encoded=\"true\">a&amp;e%EF%BF%BE%25</Name><Properties><Etag>\"2\"</Etag>\
             <Content-Length>0</Content-Length></Properties><Metadata><mtime>1970-01-01T00:00:00.000000007Z</mtime></Metadata></Blob>\
             <Blob><Name>folder</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
-            <Blob><Name>old</Name><Properties/><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
+            <Blob><Name>old</Name><Properties/><Metadata><Hdi_isfolder>True</Hdi_isfolder></Metadata></Blob>\
+            <Blob><Name>older</Name><Properties/><Metadata><asv_isfolder>true</asv_isfolder></Metadata></Blob>\
+            <Blob><Name>said/once</Name><Properties><ResourceType>directory</ResourceType></Properties><Metadata><hdi_isfolder>false</hdi_isfolder></Metadata></Blob>\
             </Blobs><NextMarker>2!8&amp;</NextMarker></EnumerationResults>";
         let BlobPage { list, next, prefix, container, marker } = blobs(page.as_bytes(), false).unwrap();
         assert_eq!((container.as_deref(), marker), (Some("c"), None));
         assert_eq!((next.as_deref(), prefix.as_deref()), (Some("2!8&"), Some("a&")));
         assert_eq!(list.prefixes, ["a&d/"]);
         assert_eq!(list.objects.len(), 2);
+        let markers: Vec<&str> = list.markers.iter().map(|one| one.key.as_str()).collect();
+        assert_eq!(markers, ["folder", "old", "older", "said/once"]);
         let blob = &list.objects[0];
         assert_eq!((blob.key.as_str(), blob.size), ("a&b <c> #?%+€.nc", 7));
         assert_eq!((blob.etag.as_str(), blob.modified_ns), ("0x8D1", 2_000_000_000));

@@ -16,7 +16,7 @@ use super::mark::{in_doubt, is_held, is_of_earlier};
 use super::tree::{Folder, Follow, Tree, os};
 use super::{blocking, file, not_utf8};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{ListPage, ListRequest, Lister, Trace};
+use crate::store::{ListPage, ListRequest, Lister, Trace, folder};
 
 /// Names in a page: enough that the hop to the blocking pool costs nothing.
 const PAGE: usize = 1000;
@@ -110,6 +110,7 @@ impl Walk {
                 Some(entry) => self.visit(&entry, &mut page),
             }
         }
+        folder::part(&mut page);
         Ok(page)
     }
 

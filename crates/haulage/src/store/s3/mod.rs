@@ -49,7 +49,7 @@ use super::answer::Rule;
 use super::{
     Access, Attributes, BlockRange, BlockWriter, Capabilities, CopyRules, CopySource, GetOptions, GetResult,
     ListRequest, Lister, ObjectMeta, Payload, Peer, Presigned, PutOptions, PutResult, Request, Store,
-    StoreOptions, Trace, Version, Versions,
+    StoreOptions, Trace, Version, Versions, folder,
 };
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
@@ -323,6 +323,11 @@ impl Store for S3Store {
     async fn head(&self, key: &str, trace: &Trace) -> Result<ObjectMeta> {
         self.need_key("inspect", key)?;
         object::head(self, key, trace).await
+    }
+
+    async fn marker(&self, folder: &str, trace: &Trace) -> Result<Option<ObjectMeta>> {
+        let found = self.head(&folder::beside(folder), trace).await?;
+        Ok((found.size == 0).then_some(found))
     }
 
     async fn tags(&self, key: &str, trace: &Trace) -> Result<Vec<(String, String)>> {

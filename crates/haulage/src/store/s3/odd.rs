@@ -90,7 +90,7 @@ impl S3Store {
         let request = ListRequest { prefix: key.to_owned(), begin_small: true, ..ListRequest::default() };
         let page = self.list(request).next_page(trace).await?;
         // In byte order it comes before all that begin with it.
-        Ok(page.is_some_and(|page| page.objects.iter().any(|object| object.key == key)))
+        Ok(page.is_some_and(|page| page.entries().any(|entry| entry.key == key)))
     }
 
     async fn is_found(&self, key: &str, trace: &Trace) -> Result<bool> {

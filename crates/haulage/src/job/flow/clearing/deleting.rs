@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::super::{BATCH, Flow, next_row, sleep_until, stopped};
 use super::{EXTRA, MOVED};
 use crate::error::Result;
 use crate::event::{Failure, ObjectRecord, Outcome};
 use crate::spool::Spool;
-use crate::stage::remove::{DELETES, Deleted, Doomed};
+use crate::stage::list::Emptied;
+use crate::stage::remove::{DELETES, Deleted, Doomed, clear_markers};
 use crate::store::Location;
+use crate::task::joined;
 
 impl Flow {
     /// Deletes names, and keeps what became of each; true where the job was stopped meanwhile.
@@ -50,6 +54,28 @@ impl Flow {
             self.recorder.failure(Failure::from(&error));
         }
         false
+    }
+
+    /// Deletes the markers of a folder that was moved; true where the job was stopped meanwhile.
+    pub(super) async fn delete_markers(&mut self, emptied: Emptied) -> bool {
+        let mut clearing = JoinSet::new();
+        clearing.spawn(clear_markers(emptied, self.clearing.lost.clone()));
+        loop {
+            tokio::select! {
+                Some(cleared) = clearing.join_next() => {
+                    let failures = match joined(cleared).and_then(|cleared| cleared) {
+                        Ok(cleared) => cleared.failures,
+                        Err(error) => vec![error],
+                    };
+                    failures.iter().for_each(|error| self.recorder.failure(Failure::from(error)));
+                    return false;
+                }
+                row = next_row(&mut self.beside) => self.objects.effects().attempt(row),
+                () = sleep_until(self.look_at, self.clock) => self.look(),
+                () = stopped(&mut self.cancelled) => return true,
+            }
+            self.record().await;
+        }
     }
 
     /// Tells of names that are left, or would go.

@@ -5,7 +5,7 @@ use crate::checksum::Crc64;
 use crate::store::answer::{Broken, Step, Text, walk};
 use crate::store::s3::address::is_bucket;
 use crate::store::s3::rules;
-use crate::store::{ListPage, ObjectMeta};
+use crate::store::{ListPage, ObjectMeta, folder};
 
 /// Entries of a page, of which we ask for no more than the service's 1,000. A page of short ones is small, but what is made of
 /// it is not.
@@ -164,6 +164,7 @@ pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
             *name = decoded(std::mem::take(name))?;
         }
     }
+    folder::part(&mut found.list);
     Ok(found)
 }
 
