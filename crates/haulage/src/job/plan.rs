@@ -101,7 +101,14 @@ pub fn plan<'a>(
                 | Listed::Warning { .. } => {}
                 Listed::Pair(mut pair) => {
                     if decide(&pair, Rule::from(options)) == Decision::Look {
-                        look(&mut pair, opener.gate()).await?;
+                        match look(&mut pair, opener.gate()).await {
+                            // A folder has its name.
+                            Err(error) if error.kind() == ErrorKind::Exists => {
+                                report.problems.push(Failure::from(&error));
+                                continue;
+                            }
+                            looked => looked?,
+                        }
                     }
                     report.add(&pair, options, &limits);
                 }

@@ -2,6 +2,8 @@
 //! one, and consoles, Hadoop and Spark write them where there are no folders. The answers of a store to a list and to a look tell them
 //! from objects: a list has them apart, and a look at one finds no object.
 
+use std::fmt;
+
 use super::ListPage;
 use crate::error::{Error, ErrorKind};
 
@@ -9,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 const BESIDE: &str = "_$folder$";
 
 /// Whether an empty object of this name is a marker, whatever else is known of it: consoles and S3A end its name with a `/`.
-fn marks_by_name(key: &str) -> bool {
+pub(crate) fn marks_by_name(key: &str) -> bool {
     key.ends_with('/') || key.strip_suffix(BESIDE).is_some_and(|folder| !folder.is_empty())
 }
 
@@ -33,10 +35,29 @@ pub(super) fn part(page: &mut ListPage) {
     markers.extend(objects.extract_if(.., |one| one.size == 0 && marks_by_name(&one.key)));
 }
 
+/// Beneath the error that says so: what is there is a folder.
+#[derive(Debug)]
+struct IsFolder;
+
+impl fmt::Display for IsFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it has the marker of a folder")
+    }
+}
+
+impl std::error::Error for IsFolder {}
+
+/// Whether a look has found no object, but a folder.
+pub(crate) fn is_folder(error: &Error) -> bool {
+    std::error::Error::source(error).is_some_and(|beneath| beneath.is::<IsFolder>())
+}
+
 /// Why there is no object under the name of a folder that has a marker.
 pub(super) fn no_object(operation: &'static str, name: String) -> Error {
     let hint = format!("list what is in it with: haul ls {name}/");
-    Error::new(ErrorKind::NotFound, operation, name, "this is a folder, not an object").hint(hint)
+    Error::new(ErrorKind::NotFound, operation, name, "this is a folder, not an object")
+        .hint(hint)
+        .source(IsFolder)
 }
 
 #[cfg(test)]
@@ -64,5 +85,6 @@ mod tests {
         assert_eq!(keys(&page.markers), ["a/", "c_$folder$"]);
         assert_eq!(["a/", "a", "c_$folder$"].map(folder_of), ["a/", "a/", "c/"]);
         assert_eq!(folder_of(&beside("a/b")), "a/b/");
+        assert!(is_folder(&no_object("read", "az://c/a".to_owned())));
     }
 }

@@ -46,7 +46,7 @@ pub use block::{BlockId, BlockRange, Kept, Part, StagedPart, Token};
 pub(crate) use block::{join, join_parts};
 pub use by_service::{CopyRules, CopySource, Peer};
 pub use capabilities::{Capabilities, CutRules, Versions};
-pub(crate) use folder::folder_of;
+pub(crate) use folder::{folder_of, is_folder, marks_by_name};
 pub use list::{Leftover, ListPage, ListRequest, Lister};
 pub use local::LocalStore;
 #[cfg(fuzzing)]

@@ -7,7 +7,7 @@ use super::pages::Pages;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::stage::plan::Existing;
-use crate::store::{ListRequest, ObjectMeta, Request, Store};
+use crate::store::{ListRequest, ObjectMeta, Request, Store, marks_by_name};
 
 /// Keys that a walk may pass for each one that is asked for, and before the first, until asking is cheaper.
 const PASSED_EACH: u64 = 4;
@@ -41,6 +41,8 @@ enum Way {
 struct Merge {
     pages: Pages,
     page: VecDeque<ObjectMeta>,
+    /// Names of folders that have a marker under just this name: no object can take it.
+    folders: VecDeque<String>,
     /// The last key seen on each side, to notice when one is out of order.
     last_there: String,
     last_asked: String,
@@ -70,6 +72,7 @@ impl Cursor {
         let mut merge = Merge {
             pages: Pages::of(&*store, request, gate.clone()),
             page: VecDeque::new(),
+            folders: VecDeque::new(),
             last_there: String::new(),
             last_asked: String::new(),
             asked: 0,
@@ -170,6 +173,8 @@ impl Merge {
                     let mut unseen =
                         page.problems.into_iter().filter(|problem| problem.kind() != ErrorKind::Unsupported);
                     self.unseen = self.unseen.take().or_else(|| unseen.next());
+                    let markers = page.markers.into_iter().map(|marker| marker.key);
+                    self.folders.extend(markers.filter(|key| !marks_by_name(key)));
                     self.page.extend(page.objects);
                 }
                 None => return Ok(false),
@@ -185,7 +190,7 @@ impl Merge {
             let there = &self.page[0].key;
             self.out_of_order |= *there < self.last_there;
             if self.out_of_order || **there > *key {
-                return Ok(Existing::Absent);
+                break;
             }
             let Some(meta) = self.page.pop_front() else { break };
             meta.key.clone_into(&mut self.last_there);
@@ -195,7 +200,12 @@ impl Merge {
             self.passed += 1;
             extra(&meta)?;
         }
-        Ok(Existing::Absent)
+        while self.folders.front().is_some_and(|folder| **folder < *key) {
+            self.folders.pop_front();
+        }
+        // A look says what is wrong.
+        let is_folder = self.folders.front().is_some_and(|folder| folder == key);
+        Ok(if is_folder { Existing::Unknown } else { Existing::Absent })
     }
 }
 

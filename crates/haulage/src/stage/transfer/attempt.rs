@@ -21,7 +21,7 @@ use crate::stage::schedule::Step;
 use crate::stage::verify::check_crc64;
 use crate::store::{
     BlockRange, BlockSizes, BlockWriter, GetOptions, Joining, Kept, ObjectMeta, Part, Payload, Phase,
-    PutOptions, PutResult, Request, SourceBytes, Stored, Trace,
+    PutOptions, PutResult, Request, SourceBytes, Stored, Trace, is_folder,
 };
 use crate::task::off_thread;
 
@@ -154,6 +154,11 @@ pub(crate) async fn look_at(pair: &Pair, trace: &Trace) -> Result<(Option<Object
 async fn look(place: &Place, trace: &Trace) -> Result<Option<ObjectMeta>> {
     match place.store.head(&place.key, trace).await {
         Ok(meta) => Ok(Some(meta)),
+        Err(error) if is_folder(&error) => {
+            let name = place.name();
+            let hint = format!("write {name}/ to name what is in it");
+            Err(Error::new(ErrorKind::Exists, "inspect", &*name, "a folder has this name").hint(hint))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
