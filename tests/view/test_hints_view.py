@@ -86,10 +86,6 @@ PACKED = {"name": "model.nc", "var": "packed"}
 SAME = {"name2": "model.nc", "var2": "packed"}
 
 
-def grid_of(name: str) -> dict[str, str]:
-    return {"name": name, "grid": "lat|lon|lat|lon|" if name == "huge.nc" else "y|x|y|x|crs"}
-
-
 @pytest.mark.parametrize(
     ("path", "asked"),
     [
@@ -99,9 +95,7 @@ def grid_of(name: str) -> dict[str, str]:
         ("file", {"name": "gone.nc"}),
         ("file", {}),
         ("labels", {"name": "texts.h5", "var": "names"}),
-        ("grid", grid_of("rotated.nc")),
-        ("grid", grid_of("nonsense.nc")),
-        ("grid", grid_of("huge.nc")),
+        ("grid", {"name": "huge.nc", "grid": "lat|lon|lat|lon|"}),
         ("grid", {"name": "model.nc", "grid": "none"}),
         ("slab", {"name": "filter.h5", "var": "v"}),
         ("slab", {"name": "huge.nc", "var": "v"}),
@@ -119,6 +113,13 @@ def test_hints_of_the_server(viewer: Viewer, path: str, asked: dict[str, Any], s
     answer = viewer.get(f"/api/{path}", **asked)
     assert answer.status >= 400, answer.body
     sentence(answer.error["hint"])
+
+
+@pytest.mark.parametrize("name", ["rotated.nc", "nonsense.nc"])
+def test_projections_that_cannot_be_used_are_said(viewer: Viewer, name: str, sentence: Sentence) -> None:
+    head, _ = viewer.get("/api/grid", name=name, grid="y|x|y|x|crs").framed
+    assert head["kind"] == "index"
+    sentence(head["why_by_index"])
 
 
 @pytest.mark.parametrize(

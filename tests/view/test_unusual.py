@@ -83,11 +83,15 @@ def test_latitudes_that_are_missing_do_not_move_the_others(wrong: float, tmp_pat
         file["lat"][5] = wrong
     with viewing(tmp_path) as viewer:
         v = next(one for one in viewer.file("a.nc")["variables"] if one["path"] == "v")
-        head, corners = viewer.get("/api/grid", name="a.nc", grid=v["grid"]).framed
-        lat = corners[len(corners) // 2 :].reshape(19, 37)
-        assert head["kind"] == "curvilinear"
-        assert np.allclose(lat[1:5, 0], [-80, -70, -60, -50], atol=0.5)
-        assert np.allclose(lat[8:18, 0], LAT[8:] - 5, atol=0.5)
+        head, found = viewer.get("/api/grid", name="a.nc", grid=v["grid"]).framed
+        _, lat, hidden = np.split(found, [19 * 37, 2 * 19 * 37])
+        assert head["hidden"]
+        assert np.allclose(lat.reshape(19, 37).T, np.arange(-90, 91, 10), atol=1e-4)
+        assert np.array_equal(hidden.reshape(18, 36).T, np.tile(np.arange(18) == 5, (36, 1)))
+        # Nothing is said of where its values are.
+        for form, lines in (("csv", 1 + 17 * 36), ("nc", None)):
+            body = viewer.get("/api/export", name="a.nc", var="v", format=form).body
+            assert lines is None or len(body.splitlines()) == lines
 
 
 def test_floats_that_were_never_written_are_no_measures(tmp_path: Path) -> None:

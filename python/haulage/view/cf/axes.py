@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from haulage.view.index.model import Index, Variable
@@ -12,6 +12,10 @@ Role: TypeAlias = Literal["x", "y", "time", "level", "other"]
 
 _NORTH = re.compile(r"degrees?_?n(orth)?$", re.IGNORECASE)
 _EAST = re.compile(r"degrees?_?e(ast)?$", re.IGNORECASE)
+#: What latitudes and longitudes are called: ``nav_lat``, WRF's ``XLAT_U``, ``lon_rho``, ``station_lon``.
+_STAGGERED = r"(?:_?deg|_(?:[uvmctfw]|rho|psi))?"
+LATITUDE = re.compile(rf"(?:[xy]_?|nav_|station_?)?lat(?:itude)?{_STAGGERED}", re.IGNORECASE)
+LONGITUDE = re.compile(rf"(?:[xy]_?|nav_|station_?)?(?:lon|lng|long|longitude){_STAGGERED}", re.IGNORECASE)
 _PRESSURE = re.compile(r"(pa|hpa|kpa|mb|mbar|millibars?|bar|dbar|decibars?)$", re.IGNORECASE)
 _STANDARD: dict[str, Role] = {
     "latitude": "y", "grid_latitude": "y", "projection_y_coordinate": "y",
@@ -20,14 +24,15 @@ _STANDARD: dict[str, Role] = {
     "model_level_number": "level", "height_above_geopotential_datum": "level",
 }  # fmt: skip
 _NAMES: dict[str, Role] = {
-    "lat": "y", "latitude": "y", "rlat": "y", "grid_latitude": "y", "nav_lat": "y",
-    "lon": "x", "longitude": "x", "rlon": "x", "grid_longitude": "x", "nav_lon": "x",
+    "rlat": "y", "grid_latitude": "y", "rlon": "x", "grid_longitude": "x",
     "time": "time", "level": "level", "lev": "level", "plev": "level", "height": "level", "depth": "level",
     "altitude": "level", "model_level_number": "level", "pressure": "level", "deptht": "level",
 }  # fmt: skip
 #: Attributes that place a variable.
 _PLACING = {"coordinates", "grid_mapping"}
 _AXES: dict[str, Role] = {"X": "x", "Y": "y", "Z": "level", "T": "time"}
+#: Why most variables that have no place have none.
+UNSAID = "the file does not say where the values are"
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,15 @@ class Horizontal:
     x: Variable
     mapping: Variable | None  #: the grid mapping, where ``y`` and ``x`` are coordinates of a projection
     otherwise: Horizontal | None = None  #: where they lie if ``y`` and ``x`` turn out to hold nothing
-    by_index: bool = (
-        False  #: nothing says where they lie: drawn by row and column, and ``y`` and ``x`` are unused
-    )
+    #: Why nothing says where they lie: drawn by row and column then, and ``y`` and ``x`` are unused.
+    why_by_index: str | None = None
+    #: The other dimensions of ``y`` and ``x`` along which the variable goes too, as along the times of WRF.
+    steps: tuple[str, ...] = ()
+
+    @property
+    def by_index(self) -> bool:
+        """Whether nothing says where they lie."""
+        return self.why_by_index is not None
 
     @property
     def is_points(self) -> bool:
@@ -63,9 +74,9 @@ class Horizontal:
     def id(self) -> str:
         """What names this grid among those of the file."""
         if self.by_index:
-            return f"{self.y_dim}|{self.x_dim}|index"
+            return "|".join((self.y_dim, self.x_dim, "index", self.why_by_index or ""))
         parts = (self.y_dim, self.x_dim, self.y.path, self.x.path, self.mapping.path if self.mapping else "")
-        return "|".join(parts)
+        return "|".join((*parts, *self.steps))
 
 
 def is_time(units: str | None) -> bool:
@@ -89,7 +100,7 @@ def role_of(variable: Variable) -> Role:
         return axis
     if variable.attribute("positive") or _PRESSURE.match(units) or standard.endswith("_coordinate"):
         return "level"
-    return _NAMES.get(variable.name.lower(), "other")
+    return _by_name(variable.name)
 
 
 def axes(index: Index, variable: Variable) -> list[Axis]:
@@ -98,7 +109,7 @@ def axes(index: Index, variable: Variable) -> list[Axis]:
     found = []
     for dim, size in zip(variable.dims, variable.shape, strict=True):
         coordinate = _along(index, variable, dim)
-        role: Role = role_of(coordinate) if coordinate else _by_dim(dim)
+        role: Role = role_of(coordinate) if coordinate else _by_name(dim)
         if across is not None:
             role = "y" if dim == across.y_dim else "x" if dim == across.x_dim else role
             if role in ("x", "y") and dim not in (across.y_dim, across.x_dim):
@@ -114,21 +125,34 @@ def horizontal(index: Index, variable: Variable) -> Horizontal | None:
     does, a variable of two dimensions or more is drawn by index. ``None`` for what has fewer.
     """
     found = _placed(index, variable)
-    return found if found is not None and _is_placed(found) else _by_index(index, variable)
+    if found is not None and _is_placed(found):
+        across = {found.y_dim, found.x_dim}
+        others = dict.fromkeys(dim for one in (found.y, found.x) for dim in one.dims if dim not in across)
+        return replace(found, steps=tuple(dim for dim in others if dim in variable.dims))
+    plane = _plane(index, variable)
+    return plane and Horizontal(*plane, variable, variable, None, why_by_index=_why_by_index(index, variable))
 
 
-def _by_index(index: Index, variable: Variable) -> Horizontal | None:
+def _plane(index: Index, variable: Variable) -> tuple[str, str] | None:
     """Return the last two dimensions, without one of times if there are two others."""
     dims = [dim for dim in variable.dims if not _is_timed(index, variable, dim)]
     dims = dims if len(dims) > 1 else [*variable.dims]
-    if len(dims) < 2 or dims[-1] == dims[-2]:
-        return None
-    return Horizontal(dims[-2], dims[-1], variable, variable, None, by_index=True)
+    return None if len(dims) < 2 or dims[-1] == dims[-2] else (dims[-2], dims[-1])
 
 
 def _is_timed(index: Index, variable: Variable, dim: str) -> bool:
     along = _along(index, variable, dim)
-    return (role_of(along) if along else _by_dim(dim)) == "time"
+    return (role_of(along) if along else _by_name(dim)) == "time"
+
+
+def _why_by_index(index: Index, variable: Variable) -> str:
+    """Return why a variable has no place, to follow "because"."""
+    named = (variable.attribute("coordinates") or "").split()
+    for name in (*named, *variable.dims, f"{variable.path}@DIMENSION_LIST"):
+        if name in index.left_out:
+            return f"{name} cannot be read: {index.left_out[name]}"
+    absent = [name for name in named if index.near(name, variable) is None]
+    return f"the file does not have {', '.join(absent)}" if absent else UNSAID
 
 
 def _placed(index: Index, variable: Variable) -> Horizontal | None:
@@ -151,12 +175,14 @@ def _own(index: Index, variable: Variable) -> Horizontal | None:
     """
     straight = _straight(index, variable)
     named = _named(index, variable)
-    curved = [one for one in named if len(one.dims) == 2 and set(one.dims) <= set(variable.dims)]
-    y = next((one for one in curved if _is_latitude(one)), None)
-    x = next((one for one in curved if _is_longitude(one)), None)
-    if y is not None and x is not None and y.dims == x.dims and y.dims[0] != y.dims[1]:
-        otherwise = straight if straight and _is_placed(straight) else None
-        return Horizontal(y.dims[0], y.dims[1], y, x, None, otherwise)
+    curved = [(one, _plane(index, one)) for one in named]
+    for y, plane in curved:
+        if plane is None or not set(plane) <= set(variable.dims) or not _is_latitude(y):
+            continue
+        x = next((one for one, its in curved if its == plane and _is_longitude(one)), None)
+        if x is not None:
+            same = straight and _is_placed(straight) and (straight.y_dim, straight.x_dim) == plane
+            return Horizontal(*plane, y, x, None, straight if same else None)
     return straight or _at_points(named, variable)
 
 
@@ -241,24 +267,22 @@ def _mapping(index: Index, variable: Variable) -> Variable | None:
 
 
 def _is_latitude(one: Variable) -> bool:
-    units, standard = one.attribute("units") or "", one.attribute("standard_name") or ""
-    plain = (
-        standard == "" and units.lower() in ("degrees", "degree", "") and _NAMES.get(one.name.lower()) == "y"
-    )
-    return (standard == "latitude" or (bool(_NORTH.match(units)) and standard != "grid_latitude")) or (
-        plain and one.name.lower() not in ("rlat", "grid_latitude")
-    )
+    return _is_geographic(one, "latitude", _NORTH, LATITUDE)
 
 
 def _is_longitude(one: Variable) -> bool:
-    units, standard = one.attribute("units") or "", one.attribute("standard_name") or ""
-    plain = (
-        standard == "" and units.lower() in ("degrees", "degree", "") and _NAMES.get(one.name.lower()) == "x"
-    )
-    return (standard == "longitude" or (bool(_EAST.match(units)) and standard != "grid_longitude")) or (
-        plain and one.name.lower() not in ("rlon", "grid_longitude")
-    )
+    return _is_geographic(one, "longitude", _EAST, LONGITUDE)
 
 
-def _by_dim(dim: str) -> Role:
-    return _NAMES.get(dim.rpartition("/")[2].lower(), "other")
+def _is_geographic(one: Variable, standard: str, degrees: re.Pattern[str], names: re.Pattern[str]) -> bool:
+    units, said = one.attribute("units") or "", one.attribute("standard_name") or ""
+    if said == standard or (degrees.match(units) and said != f"grid_{standard}"):
+        return True
+    return not said and units.lower() in ("degrees", "degree", "") and bool(names.fullmatch(one.name))
+
+
+def _by_name(path: str) -> Role:
+    name = path.rpartition("/")[2].lower()
+    if LATITUDE.fullmatch(name):
+        return "y"
+    return "x" if LONGITUDE.fullmatch(name) else _NAMES.get(name, "other")

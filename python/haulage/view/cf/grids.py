@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,12 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 #: Degrees over which cells without a place are drawn: less than half of the world, so that none comes twice.
 _WIDE = 120.0
+#: The share of the cells that may lie elsewhere than between their neighbours: swaths of satellites overlap.
+_MOST_OUTSIDE = 0.25
+#: Rows of cells that are looked at at once, and what rounding leaves of zero.
+_ROWS, _ROUNDING = 256, 1e-12
+#: How often cells are left out that lie elsewhere.
+_PASSES = 4
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,36 @@ class Corners:
     lat: Array  #: of shape (ny + 1,), or as ``lon``
     wrap: bool  #: whether the last column meets the first one, around the world
     projection: str | None = None
+    why_by_index: str | None = None  #: why they have no place
+    #: Longitudes and latitudes that the file has, NaN where a cell has no place: of shape (nx,) and (ny,),
+    #: or both (ny, nx). Without them cells have their middle between their corners.
+    middles: tuple[Array, Array] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """How much memory it takes."""
+        return sum(one.nbytes for one in (self.lon, self.lat, *(self.middles or ())))
+
+    def centres(self) -> tuple[Array, Array]:
+        """Return longitudes and latitudes of the centres, of shape (nx,) and (ny,), or both (ny, nx)."""
+        if self.middles is not None:
+            return self.middles
+        if self.kind == "points":
+            return self.lon, self.lat
+        if self.lon.ndim == 1:
+            return (self.lon[1:] + self.lon[:-1]) / 2, (self.lat[1:] + self.lat[:-1]) / 2
+        lon, lat = (
+            (one[1:, 1:] + one[:-1, 1:] + one[1:, :-1] + one[:-1, :-1]) / 4 for one in (self.lon, self.lat)
+        )
+        return lon, lat
+
+    def hidden(self) -> Array | None:
+        """Return which cells have corners but no place, of shape (ny, nx); ``None`` for none."""
+        if self.middles is None:
+            return None
+        lon, lat = (~np.isfinite(one) for one in self.middles)
+        found: Array = lon | lat if lon.ndim == 2 else lon[None, :] | lat[:, None]
+        return found if found.any() else None
 
     def whole(self) -> tuple[Array, Array]:
         """Return longitudes and latitudes of all corners, of shape (ny + 1, nx + 1)."""
@@ -44,7 +81,7 @@ def points(lon: Array, lat: Array) -> Corners:
     return Corners("points", turned.reshape(1, -1), np.asarray(lat, np.float64).reshape(1, -1), wrap=False)
 
 
-def by_index(size: tuple[int, int]) -> Corners:
+def by_index(size: tuple[int, int], why: str | None = None) -> Corners:
     """Return square cells around 0, 0, as wide and high as leaves room around them; rows go up.
 
     >>> by_index((2, 4)).lon.tolist(), by_index((2, 4)).lat.tolist()
@@ -52,9 +89,8 @@ def by_index(size: tuple[int, int]) -> Corners:
     """
     ny, nx = size
     step = min(_WIDE / max(nx, 1), _WIDE / 2 / max(ny, 1))
-    return Corners(
-        "index", (np.arange(nx + 1) - nx / 2) * step, (np.arange(ny + 1) - ny / 2) * step, wrap=False
-    )
+    lon, lat = ((np.arange(number + 1) - number / 2) * step for number in (nx, ny))
+    return Corners("index", lon, lat, wrap=False, why_by_index=why)
 
 
 def edges(centres: Array, bounds: Array | None = None) -> Array:
@@ -71,7 +107,10 @@ def edges(centres: Array, bounds: Array | None = None) -> Array:
         turned = np.allclose(bounds[1:, 1], bounds[:-1, 0])
         if len(bounds) > 1 and turned and not np.allclose(bounds[1:, 0], bounds[:-1, 1]):
             bounds = bounds[:, ::-1]
-        if np.allclose(bounds[1:, 0], bounds[:-1, 1]):
+        # Bounds that do not hold their centres are those of other cells.
+        least = np.abs(np.diff(bounds, axis=1)).min() / 100
+        within = np.all((bounds.min(1) - least <= centres) & (centres <= bounds.max(1) + least))
+        if within and np.allclose(bounds[1:, 0], bounds[:-1, 1]):
             return np.append(bounds[:, 0], bounds[-1, 1])
     if len(centres) == 1:
         return np.array([centres[0] - 0.5, centres[0] + 0.5])
@@ -82,29 +121,98 @@ def edges(centres: Array, bounds: Array | None = None) -> Array:
 def rectilinear(
     lon: Array, lat: Array, lon_bounds: Array | None = None, lat_bounds: Array | None = None
 ) -> Corners:
-    """Return the corners of a grid whose longitudes and latitudes have one dimension each."""
-    lon = np.rad2deg(np.unwrap(np.deg2rad(np.asarray(lon, np.float64))))
+    """Return the corners of a grid whose longitudes and latitudes have one dimension each, and are in order.
+
+    Those that are unknown, NaN, leave a gap.
+    """
+    told_lon, told_lat = around(np.asarray(lon, np.float64)), np.asarray(lat, np.float64)
+    lon, lat = _filled(told_lon), _filled(told_lat)
     if lon_bounds is not None and lon_bounds.ndim == 2 and lon_bounds.shape[-1] == 2:
         # Bounds may count from another meridian than the centres.
         lon_bounds = lon_bounds + 360 * np.round((lon[:, None] - lon_bounds) / 360)
     x = edges(lon, lon_bounds)
     y = np.clip(edges(lat, lat_bounds), -90, 90)
+    half = 180 - abs(lon[-1] - lon[0]) / 2
+    if half > 0 and np.array_equal(x, edges(lon)):
+        # Around the world the first and the last cell meet half-way too, at most.
+        x[0] = lon[0] + np.clip(x[0] - lon[0], -half, half)
+        x[-1] = lon[-1] + np.clip(x[-1] - lon[-1], -half, half)
     # Half a cell is less than what rounding leaves of 360.
     wrap = bool(abs(abs(x[-1] - x[0]) - 360) < abs(x[1] - x[0]) / 2)
-    return Corners("rectilinear", _centred(x), y, wrap)
+    shift = 360 * np.round(-(x[0] + x[-1]) / 2 / 360)
+    return Corners("rectilinear", x + shift, y, wrap, middles=(told_lon + shift, told_lat))
 
 
-def curvilinear(lon: Array, lat: Array) -> Corners:
+def in_order(values: Array) -> bool:
+    """Return whether values rise or fall from one to the next; those that are unknown do not count.
+
+    >>> [in_order(np.array(one)) for one in ([1.0, 2, 2], [3.0, np.nan, 1], [1.0, 3, 2], [0.0, 0, 0])]
+    [True, True, False, False]
+    """
+    steps = np.diff(values[np.isfinite(values)])
+    return not len(steps) or bool(((steps >= 0).all() or (steps <= 0).all()) and steps.any())
+
+
+def around(lon: Array) -> Array:
+    """Return longitudes as they rise or fall around the world; as they are if they do neither.
+
+    >>> around(np.array([350.0, 355, 0, 5])).tolist()
+    [350.0, 355.0, 360.0, 365.0]
+    >>> around(np.array([10.0, 200, 220])).tolist(), around(np.array([200.0, 10, 20])).tolist()
+    ([10.0, 200.0, 220.0], [200.0, 370.0, 380.0])
+    """
+    known = np.isfinite(lon)
+    one = lon[known]
+    rising, falling = ([0.0, *np.cumsum(np.diff(one) * sign % 360)] for sign in (1, -1))
+    ways = [np.unwrap(one, period=360), one]
+    ways += [
+        one[:1] + sign * np.array(way) for sign, way in ((1, rising), (-1, falling)) if way[-1] <= 360.001
+    ]
+    found = lon.copy()
+    found[known] = next(filter(in_order, ways), one)
+    return found
+
+
+def _filled(values: Array) -> Array:
+    """Return values with numbers for those that are unknown: as far from their neighbours as places say.
+
+    >>> _filled(np.array([np.nan, 1, np.nan, 3])).tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    known, places = np.flatnonzero(np.isfinite(values)), np.arange(len(values))
+    if len(known) in (0, len(values)):
+        return values
+    found = np.interp(places, known, values[known])
+    for (a, b), beyond in (
+        ((known[:2], places < known[0]), (known[-2:], places > known[-1])) if len(known) > 1 else ()
+    ):
+        found[beyond] = values[b] + (values[b] - values[a]) / (b - a) * (places[beyond] - b)
+    return found
+
+
+def curvilinear(lon: Array, lat: Array) -> Corners | None:
     """Return the corners of a grid whose longitudes and latitudes have two dimensions, such as ORCA's.
 
     Corners are half-way between centres on the sphere, so that neither date line nor pole is in the way.
     Along each row longitudes go on across 180 degrees; where they cannot, next to a pole, no cell spans more.
+    ``None`` if many cells do not lie between their neighbours; single ones have no place.
     """
-    points = _points(np.asarray(lon, np.float64), np.asarray(lat, np.float64))
-    good = np.all(np.isfinite(points), axis=-1)
-    points = np.where(good[..., None], points, 0)
-    padded = np.pad(_grown(points), ((0, 0), (0, 0), (0, 0)))
-    corners = padded[1:, 1:] + padded[:-1, 1:] + padded[1:, :-1] + padded[:-1, :-1]
+    lon, lat = (np.array(one, np.float64) for one in (lon, lat))
+    for _ in range(_PASSES):
+        points = _points(lon, lat)
+        good = np.all(np.isfinite(points), axis=-1)
+        points = np.where(good[..., None], points, 0)
+        padded = np.pad(_grown(points), ((0, 0), (0, 0), (0, 0)))
+        corners = padded[1:, 1:] + padded[:-1, 1:] + padded[1:, :-1] + padded[:-1, :-1]
+        outside, away = _outside(points, corners)
+        if (outside & good).sum() > _MOST_OUTSIDE * good.sum():
+            return None
+        lon[~good] = np.nan
+        # The one that is farthest off has taken its neighbours along.
+        wrong = good & (away > 1) & (away == _around(away))
+        if not wrong.any():
+            break
+        lon[wrong] = np.nan
     x, y, z = np.moveaxis(corners, -1, 0)
     corner_lat = np.rad2deg(np.arctan2(z, np.hypot(x, y)))
     corner_lon = np.rad2deg(np.arctan2(y, x))
@@ -115,7 +223,38 @@ def curvilinear(lon: Array, lat: Array) -> Corners:
     gaps = _apart(points[:, 0], points[:, -1])
     steps = _apart(points[:, 1:], points[:, :-1]) if points.shape[1] > 1 else gaps
     wrap = bool(points.shape[1] > 2 and np.median(gaps) < 2.5 * np.median(steps))
-    return Corners("curvilinear", corner_lon, corner_lat, wrap)
+    return Corners("curvilinear", corner_lon, corner_lat, wrap, middles=(lon, lat))
+
+
+def _outside(points: Array, corners: Array) -> tuple[Array, Array]:
+    """Return which points are not between the corners of their cell; and how far from its middle those are.
+
+    The farthest of the corners is at 1.
+    """
+    outside, far = np.zeros(points.shape[:2], bool), np.zeros(points.shape[:2])
+    if min(outside.shape) < 2:
+        return outside, far
+    for start in range(0, len(points), _ROWS):
+        rows, of = points[start : start + _ROWS], corners[start : start + _ROWS + 1]
+        square = [of[:-1, :-1], of[:-1, 1:], of[1:, 1:], of[1:, :-1]]
+        sides = [np.sum(np.cross(a, b) * rows, axis=-1) for a, b in pairwise([*square, square[0]])]
+        least, most = np.minimum.reduce(sides), np.maximum.reduce(sides)
+        square = [one / np.maximum(np.linalg.norm(one, axis=-1, keepdims=True), _ROUNDING) for one in square]
+        middle = np.mean(square, axis=0)
+        reach = np.maximum.reduce([_apart(one, middle) for one in square])
+        away = _apart(rows, middle) / np.maximum(reach, _ROUNDING)
+        # At a pole the sides of a cell cross, around its middle.
+        crossed = (least < -_ROUNDING) & (most > _ROUNDING) & (away > 0.05)
+        outside[start : start + _ROWS], far[start : start + _ROWS] = crossed, np.where(crossed, away, 0)
+    return outside, far
+
+
+def _around(values: Array) -> Array:
+    """Return the largest of each value and the eight around it."""
+    ny, nx = values.shape
+    padded = np.pad(values, 1)
+    found: Array = np.maximum.reduce([padded[y : y + ny, x : x + nx] for y in range(3) for x in range(3)])
+    return found
 
 
 def rotated(
@@ -156,12 +295,13 @@ def areas(corners: Corners) -> Array:
         return np.where(np.isfinite(corners.lon) & np.isfinite(corners.lat), 1.0, np.nan)
     if corners.lon.ndim == 1:
         bands = np.abs(np.diff(np.sin(np.deg2rad(corners.lat))))
-        return np.outer(bands, np.abs(np.diff(corners.lon)))
-    lon, lat = corners.whole()
-    p = _points(lon, lat)
-    one = np.cross(p[1:, 1:] - p[:-1, :-1], p[1:, :-1] - p[:-1, 1:])
-    found: Array = np.linalg.norm(one, axis=-1) / 2
-    return found
+        found: Array = np.outer(bands, np.abs(np.diff(corners.lon)))
+    else:
+        p = _points(corners.lon, corners.lat)
+        one = np.cross(p[1:, 1:] - p[:-1, :-1], p[1:, :-1] - p[:-1, 1:])
+        found = np.linalg.norm(one, axis=-1) / 2
+    hidden = corners.hidden()
+    return found if hidden is None else np.where(hidden, np.nan, found)
 
 
 def _points(lon: Array, lat: Array) -> Array:
@@ -199,11 +339,6 @@ def continuous(lon: Array) -> Array:
 def _torn(radians: Array) -> int:
     """Return between how many neighbours there are more than 180 degrees."""
     return sum(int((np.abs(np.diff(radians, axis=axis)) > np.pi).sum()) for axis in (0, 1))
-
-
-def _centred(x: Array) -> Array:
-    found: Array = x + 360 * np.round(-(x[0] + x[-1]) / 2 / 360)
-    return found
 
 
 def _apart(a: Array, b: Array) -> Array:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from haulage.view.cf import grids
 from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
 from haulage.view.index.model import Index, Variable
+from haulage.view.reading.faults import OF_THE_FILE
 
 _RADIANS = ("radian", "radians", "rad")
 #: Grid mappings whose coordinates are angles; ``None`` where there is no mapping.
@@ -20,48 +22,72 @@ _OF_ANGLES = (None, "latitude_longitude", "rotated_latitude_longitude")
 _KILOMETRES = ("km", "kilometer", "kilometre", "kilometers", "kilometres")
 #: Grids of more corners than this are not drawn.
 MOST_CORNERS = 1 << 25
+#: No latitude is farther from the equator, but for rounding; and no longitude this far.
+_MOST_NORTH, _MOST_EAST = 90.01, 1080
+Values: TypeAlias = "Callable[[Variable], np.ndarray[Any, Any]]"
+
+
+class Unplaced(Exception):  # noqa: N818
+    """Why cells have no place, to follow "because"."""
 
 
 def corners(
     index: Index,
     across: Horizontal,
-    values: Callable[[Variable], np.ndarray[Any, Any]],
+    values: Values,
     size: tuple[int, int],
 ) -> Corners:
-    """Return the corners of the cells of a grid.
+    """Return the corners of the cells of a grid; by index, and why, if their coordinates cannot be used.
 
     Args:
         index: Of the file.
         across: Which coordinates.
-        values: Returns the values of a variable, all of them.
+        values: Returns the values of a variable: all of them, at one place along the steps of ``across``.
         size: How many cells the grid has along y and x.
 
     Raises:
-        UnsupportedError: A projection that is not known, or lacks a parameter.
+        UnsupportedError: There are too many.
     """
     if (size[0] + 1) * (size[1] + 1) > MOST_CORNERS:
         cause = f"its grid of {size[0]:,} by {size[1]:,} cells is too large"
         raise UnsupportedError("draw", across.y.path, cause, "copy the file with haul cp to look at it")
-    if across.by_index:
-        return grids.by_index(size)
+    why = across.why_by_index
+    for one in (across, across.otherwise):
+        if one is None or one.by_index:
+            continue
+        try:
+            return _placed(index, one, values)
+        except Unplaced as unplaced:
+            why = why or str(unplaced)
+    return grids.by_index(size, why)
+
+
+def _placed(index: Index, across: Horizontal, values: Values) -> Corners:
     name = across.mapping.attribute("grid_mapping_name") or "unknown" if across.mapping else None
-    read = _in_degrees(values) if name in _OF_ANGLES else values
-    y, x = read(across.y), read(across.x)
+    read = _readable(_in_degrees(values) if name in _OF_ANGLES else values)
+    y, x = (_on_plane(read(one), one, across) for one in (across.y, across.x))
+    geographic = across.mapping is None or name == "latitude_longitude"
+    if geographic:
+        x, y = _valid(x, _MOST_EAST), _valid(y, _MOST_NORTH)
+    for one, along in ((across.y, y), (across.x, x)):
+        if not np.isfinite(along).any():
+            raise Unplaced(f"{one.path} has no values")
     if across.is_points:
-        return grids.points(_valid(x), _valid(y))
+        return grids.points(x, y)
     if y.ndim == 2:
-        found = grids.curvilinear(_valid(x), _valid(y))
-        if across.otherwise is not None and bool(np.isnan(found.lon).all()):
-            return corners(index, across.otherwise, values, size)
+        found = grids.curvilinear(x, y)
+        if found is None:
+            raise Unplaced(f"the values of {across.y.path} and {across.x.path} are not in order")
         return found
+    if name in _OF_ANGLES:
+        x = grids.around(x.astype(np.float64))
+    for one, along in ((across.y, y), (across.x, x)):
+        if not grids.in_order(along):
+            raise Unplaced(f"the values of {one.path} are not in order")
     bounds_x, bounds_y = _bounds(index, across.x, read), _bounds(index, across.y, read)
-    if across.mapping is None or name == "latitude_longitude":
-        x, y = _valid(x), _valid(y)
-        if np.isfinite(x).all() and np.isfinite(y).all():
-            return grids.rectilinear(x, y, bounds_x, bounds_y)
-        # Some are missing: what has a place is drawn, the rest is not.
-        lon, lat = np.meshgrid(x, y)
-        return grids.curvilinear(lon, lat)
+    if geographic:
+        return grids.rectilinear(x, y, bounds_x, bounds_y)
+    assert across.mapping is not None
     lon, lat = np.meshgrid(grids.edges(x, bounds_x), grids.edges(y, bounds_y))
     if name == "rotated_latitude_longitude":
         pole = [
@@ -92,9 +118,7 @@ def _projected(
         to = pyproj.Transformer.from_crs(crs, crs.geodetic_crs, always_xy=True)
         lon, lat = to.transform(x * factors[0], y * factors[1])
     except (pyproj.exceptions.ProjError, KeyError, ValueError, TypeError) as error:
-        cause = f"its projection cannot be used: {name}: {str(error)[:120]}"
-        hint = "draw a variable with longitudes and latitudes of two dimensions"
-        raise UnsupportedError("draw", across.mapping.path, cause, hint) from None
+        raise Unplaced(f"its projection cannot be used: {name}: {str(error)[:120]}") from None
     unseen = ~(np.isfinite(lon) & np.isfinite(lat))
     lon[unseen] = lat[unseen] = np.nan
     return lon, lat
@@ -108,21 +132,51 @@ def _is_angle(one: Variable) -> bool:
     return "rad" in (one.attribute("units") or "rad").lower()
 
 
-def _bounds(
-    index: Index, coordinate: Variable, values: Callable[[Variable], np.ndarray[Any, Any]]
-) -> np.ndarray[Any, Any] | None:
+def _bounds(index: Index, coordinate: Variable, values: Values) -> np.ndarray[Any, Any] | None:
     name = coordinate.attribute("bounds")
     found = index.near(name, coordinate) if name else None
     if found is None or found.kind != "number" or found.shape != (*coordinate.shape, 2):
         return None
     units = coordinate.attribute("units")
     # Bounds have the units of what they bound, and seldom say so.
-    return values(replace(found, attributes={"units": units, **found.attributes}) if units else found)
+    with suppress(Unplaced):
+        return values(replace(found, attributes={"units": units, **found.attributes}) if units else found)
+    return None
 
 
-def _in_degrees(
-    values: Callable[[Variable], np.ndarray[Any, Any]],
-) -> Callable[[Variable], np.ndarray[Any, Any]]:
+def _readable(values: Values) -> Values:
+    """Return what reads values of variables of numbers, and says of all others why there are none."""
+
+    def read(one: Variable) -> np.ndarray[Any, Any]:
+        try:
+            if one.kind in ("text", "string"):
+                raise Unplaced(f"{one.path} holds text")
+            return values(one)
+        except OF_THE_FILE as error:
+            raise Unplaced(f"{one.path} cannot be read: {error.cause}") from None
+
+    return read
+
+
+def _on_plane(values: np.ndarray[Any, Any], one: Variable, across: Horizontal) -> np.ndarray[Any, Any]:
+    """Return the values of a coordinate along y and x alone; along other dimensions they must not change."""
+    plane = [dim for dim in (across.y_dim, across.x_dim) if dim in one.dims]
+    others = [dim for dim in one.dims if dim not in plane]
+    if not others:
+        return values
+    values = values.transpose([one.dims.index(dim) for dim in (*others, *plane)])
+    values = values.reshape(-1, *values.shape[len(others) :])
+    if not len(values):
+        raise Unplaced(f"{one.path} has no values")
+    if not np.array_equal(
+        values, np.broadcast_to(values[:1], values.shape), equal_nan=values.dtype.kind == "f"
+    ):
+        raise Unplaced(f"{one.path} changes along {', '.join(others)}")
+    first: np.ndarray[Any, Any] = values[0]
+    return first
+
+
+def _in_degrees(values: Values) -> Values:
     """Return what reads values of variables, those in radians as degrees: ICON writes its places so."""
 
     def read(one: Variable) -> np.ndarray[Any, Any]:
@@ -132,10 +186,10 @@ def _in_degrees(
     return read
 
 
-def _valid(degrees: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _valid(degrees: np.ndarray[Any, Any], most: float) -> np.ndarray[Any, Any]:
     """Return degrees, NaN where they can be none."""
     found = degrees.astype(np.float64)
-    found[np.abs(found) > 1080] = np.nan
+    found[~(np.abs(found) <= most)] = np.nan
     return found
 
 
@@ -143,5 +197,4 @@ def _number(mapping: Variable, name: str, default: float | None = None) -> float
     value = mapping.attributes.get(name, default)
     if isinstance(value, (int, float)):
         return float(value)
-    cause = f"the grid mapping does not say {name}"
-    raise UnsupportedError("draw", mapping.path, cause, "add the attribute to the file")
+    raise Unplaced(f"the grid mapping {mapping.path} does not say {name}")

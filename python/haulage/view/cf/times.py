@@ -65,6 +65,14 @@ def dates(values: np.ndarray[Any, Any], units: str, calendar: str) -> list[str] 
         return _named(flat, numbers, good, units, calendar)
 
 
+def why_no_dates(variable: Variable) -> str | None:
+    """Return why the times of a variable cannot be dates; ``None`` if they can, or are not times."""
+    units, calendar = variable.attribute("units"), variable.attribute("calendar") or "standard"
+    if units is None or " since " not in units.lower() or dates(np.zeros(1), units, calendar) is not None:
+        return None
+    return f"its units are not a time in the calendar {calendar}: {units}"
+
+
 def _named(
     flat: np.ndarray[Any, Any],
     numbers: np.ndarray[Any, Any],

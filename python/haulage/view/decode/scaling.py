@@ -5,6 +5,7 @@ The type of the result follows xarray, so that equal values are equal to the las
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def _absent(stored: np.ndarray[Any, Any], fills: list[float]) -> np.ndarray[Any,
             same = np.isnan(stored) if fill != fill else stored == stored.dtype.type(fill)
         else:
             kind = np.iinfo(stored.dtype)
-            if fill != fill or fill != int(fill):
+            if not math.isfinite(fill) or fill != int(fill):
                 continue
             # A fill value of the other sign has the same bits.
             as_stored = int(fill) % 2**kind.bits if kind.min == 0 and fill < 0 else int(fill)

@@ -19,7 +19,17 @@ import numpy as np
 from haulage.errors import HaulageError, ProtocolError, UnsupportedError
 from haulage.view.index import headers
 from haulage.view.index.lagging import lengthened
-from haulage.view.index.model import Attribute, Chunked, Index, Inline, Layout, Strided, Variable
+from haulage.view.index.model import (
+    DECODING,
+    Attribute,
+    Chunked,
+    Index,
+    Inline,
+    Layout,
+    Strided,
+    Variable,
+    with_own_dimensions,
+)
 from haulage.view.reading.file import PinnedFile
 from haulage.view.reading.pinned import Pinned
 
@@ -62,6 +72,9 @@ def opened(pinned: Pinned) -> Iterator[h5py.File]:
         try:
             with h5py.File(reader, "r", driver="fileobj") as file:
                 yield file
+            if reader.failure is not None:
+                # What was left out for it may be there a moment later.
+                raise reader.failure
         except HaulageError:
             raise
         except Exception as error:
@@ -127,18 +140,19 @@ class _Walk:
 
     def read(self) -> Index:
         self._collect(self._file, "")
-        scales = {path: d for path, d in self._datasets.items() if _is_scale(d)}
+        scales: dict[str, h5py.Dataset] = {}
+        for path, dataset in self._datasets.items():
+            with self._leaving_out(path):
+                if _is_scale(dataset):
+                    scales[path] = dataset
         dimensions = {path: int(d.shape[0]) for path, d in scales.items() if d.shape}
         variables: dict[str, Variable] = {}
         for path, dataset in self._datasets.items():
-            if path in scales and _text(dataset, "NAME").startswith(_NO_VARIABLE):
+            if path in self._left_out:
                 continue
-            try:
-                variables[path] = self._variable(path, dataset, dimensions)
-            except HaulageError:
-                raise
-            except (OSError, RuntimeError, TypeError, ValueError, KeyError) as error:
-                self._left_out[path] = f"HDF5 cannot read it: {str(error)[:100]}"
+            with self._leaving_out(path):
+                if path not in scales or not _text(dataset, "NAME").startswith(_NO_VARIABLE):
+                    variables[path] = self._variable(path, dataset, dimensions)
         # Dimensions that have grown are as long as the longest variable along them.
         for variable in variables.values():
             for dim, length in zip(variable.dims, variable.shape, strict=True):
@@ -148,10 +162,24 @@ class _Walk:
             path: lengthened(one, dimensions, unlimited, has_fill=_has_fill(self._datasets[path]))
             for path, one in variables.items()
         }
-        groups = {path: self._attributes(group) for path, group in self._groups.items() if path}
-        return Index(
-            "netcdf4", dimensions, self._attributes(self._file), groups, variables, left_out=self._left_out
-        )
+        groups: dict[str, dict[str, Attribute]] = {}
+        for path, group in self._groups.items():
+            groups[path] = {}
+            with self._leaving_out(f"{path}@"):
+                groups[path] = self._attributes(group)
+        attributes = groups.pop("")
+        variables = with_own_dimensions(variables, dimensions)
+        return Index("netcdf4", dimensions, attributes, groups, variables, left_out=self._left_out)
+
+    @contextlib.contextmanager
+    def _leaving_out(self, path: str) -> Iterator[None]:
+        """Say why something is left out if the library cannot read it; the rest is read all the same."""
+        try:
+            yield
+        except HaulageError:
+            raise
+        except (OSError, RuntimeError, TypeError, ValueError, KeyError) as error:
+            self._left_out[path] = f"HDF5 cannot read it: {str(error)[:100]}"
 
     def _unlimited(self, scales: dict[str, h5py.Dataset], variables: dict[str, Variable]) -> set[str]:
         """Return the dimensions that can grow: by themselves, or as one of their variables can."""
@@ -167,23 +195,29 @@ class _Walk:
         while waiting:
             group, path = waiting.pop()
             self._groups[path] = group
-            for name in group:
+            names: list[str] = []
+            with self._leaving_out(path or "/"):
+                names += group
+            for name in names:
                 below = f"{path}/{name}" if path else name
                 if len(self._path_of) >= _MOST_OBJECTS:
                     self._left_out[below] = f"there are more than {_MOST_OBJECTS:,} groups and variables"
                     return
-                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    self._left_out[below] = "it is a link; view its target"
-                    continue
-                found = group.get(name)
-                address = None if found is None else _address(found)
-                if address is None or address in self._path_of:
-                    continue
-                self._path_of[address] = below
-                if isinstance(found, h5py.Group):
-                    waiting.append((found, below))
-                elif isinstance(found, h5py.Dataset):
-                    self._datasets[below] = found
+                with self._leaving_out(below):
+                    found = self._object(group, name, below)
+                    if isinstance(found, h5py.Group):
+                        waiting.append((found, below))
+                    elif isinstance(found, h5py.Dataset):
+                        self._datasets[below] = found
+
+    def _object(self, group: h5py.Group, name: str, path: str) -> h5py.HLObject | None:
+        """Return what lies under a name; ``None`` for a link, and for what was found before."""
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            self._left_out[path] = "it is a link; view its target"
+            return None
+        found = group[name]
+        address = _address(found)
+        return found if self._path_of.setdefault(address, path) == path else None
 
     def _variable(self, path: str, dataset: h5py.Dataset, dimensions: dict[str, int]) -> Variable:
         if dataset.shape is None:
@@ -194,6 +228,10 @@ class _Walk:
         if kind == "other":
             why_not = f"its values are of a type that cannot be drawn: {dataset.dtype}"
         layout: Layout = None
+        attributes = self._attributes(dataset)
+        unread = [name for name in DECODING if f"{dataset.name}@{name}" in self._left_out]
+        if kind == "number" and unread:
+            why_not = f"its attribute {min(unread)} cannot be read"
         if dataset.external or dataset.is_virtual:
             why_not = "its values are in other files; view those files"
         elif kind in ("number", "text"):
@@ -204,7 +242,7 @@ class _Walk:
             dtype=dtype,
             dims=self._dims(path, dataset, shape, dimensions),
             shape=shape,
-            attributes=self._attributes(dataset),
+            attributes=attributes,
             layout=layout,
             fill=_fill(dataset) if kind == "number" else None,
             why_not=why_not,
@@ -241,8 +279,9 @@ class _Walk:
         if "DIMENSION_LIST" in dataset.attrs:
             for place, references in enumerate(dataset.attrs["DIMENSION_LIST"][: len(shape)]):
                 if len(references):
-                    found = h5py.h5r.dereference(references[0], dataset.id)
-                    names[place] = self._path_of.get(_address_of(found))
+                    with self._leaving_out(f"{path}@DIMENSION_LIST"):
+                        found = h5py.h5r.dereference(references[0], dataset.id)
+                        names[place] = self._path_of.get(_address_of(found))
         elif _is_scale(dataset) and len(shape) == 1:
             names[0] = path
         group = path.rpartition("/")[0]

@@ -5,14 +5,20 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from posixpath import normpath
 from typing import Any, TypeAlias
 
 import numpy as np
 
 #: An attribute: text, a number, or a list of either.
 Attribute: TypeAlias = Any
-FORMAT = 4  #: of what is kept of an index; older ones are made anew
+FORMAT = 5  #: of what is kept of an index; older ones are made anew
+#: Attributes without which values are others than those that are meant.
+DECODING = frozenset(
+    {"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_range", "valid_min", "valid_max"}
+    | {"_Unsigned", "units"}
+)
 
 
 @dataclass(frozen=True)
@@ -130,14 +136,18 @@ class Index:
     left_out: dict[str, str] = field(default_factory=dict)  #: what is there and not read, and why
 
     def near(self, name: str, variable: Variable) -> Variable | None:
-        """Return the variable that ``variable`` calls ``name``: of its group, or one above it."""
-        if name.startswith("/"):
-            return self.variables.get(name[1:])
+        """Return the variable that ``variable`` calls ``name``, by CF: of its group, or one above it.
+
+        If there is none, it is the only one of this name in the file. A path may lead up, by ``..``.
+        """
+        if name.startswith(("/", "../")):
+            return self.variables.get(normpath(f"/{variable.group}/{name}" if name[0] == "." else name)[1:])
         for group in _upwards(variable.group):
             found = self.variables.get(f"{group}/{name}" if group else name)
             if found is not None:
                 return found
-        return None
+        elsewhere = [one for path, one in self.variables.items() if path.endswith(f"/{name}")]
+        return elsewhere[0] if len(elsewhere) == 1 else None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as what JSON holds."""
@@ -165,6 +175,23 @@ class Index:
             variables[path] = Variable(**{**of, "layout": layout})
         rest = {key: values[key] for key in ("format", "dimensions", "attributes", "groups", "left_out")}
         return cls(**rest, variables=variables)
+
+
+def with_own_dimensions(variables: dict[str, Variable], dimensions: dict[str, int]) -> dict[str, Variable]:
+    """Return variables, those longer or shorter than a dimension along one of their own.
+
+    Names are no more than that in Zarr and in HDF5: what is along them may have another length, and is then
+    not where they say.
+    """
+    found = {}
+    for path, one in variables.items():
+        dims = [
+            dim if dimensions[dim] == length else f"{path}/dim_{place}"
+            for place, (dim, length) in enumerate(zip(one.dims, one.shape, strict=True))
+        ]
+        dimensions.update(dict(zip(dims, one.shape, strict=True)))
+        found[path] = replace(one, dims=tuple(dims))
+    return found
 
 
 def _upwards(group: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from haulage.errors import UnsupportedError
 from haulage.view.index.lagging import reaches_beyond, usual_fill
 from haulage.view.index.model import Chunked, Inline, Strided, Variable
 from haulage.view.index.opening import Opened
+from haulage.view.reading.faults import OF_THE_FILE
 
 #: Values that are not in chunks are cut into pieces of at most this size, where they can be.
 _PIECE_BYTES = 16 << 20
@@ -39,7 +40,7 @@ def references(opened: Opened, url: str) -> tuple[dict[str, Any], dict[str, str]
     for path, variable in index.variables.items():
         try:
             refs.update(_variable(opened, variable, url))
-        except UnsupportedError as error:
+        except OF_THE_FILE as error:
             left_out[path] = error.cause
     return {"version": 1, "refs": refs}, left_out
 

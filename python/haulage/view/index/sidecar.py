@@ -19,6 +19,7 @@ import numpy as np
 from haulage.errors import HaulageError
 from haulage.view.index.model import FORMAT, Chunked, Index, Inline, Strided
 from haulage.view.index.tables import Table, Tables
+from haulage.view.reading.faults import OF_THE_FILE
 from haulage.view.reading.pinned import Pinned
 
 MAGIC = b"HAULIDX1"
@@ -52,7 +53,11 @@ def body_of(etag: str, index: Index, known: Tables) -> bytes | None:
         if left < 0:
             return None
         last = tuple((length - 1) // size for length, size in zip(variable.shape, layout.chunk, strict=True))
-        found = known.find(variable, (0,) * len(last), last)
+        try:
+            found = known.find(variable, (0,) * len(last), last)
+        except OF_THE_FILE:
+            # The others can be read all the same.
+            continue
         rows = [(*chunk.place, chunk.mask, chunk.size, chunk.offset) for chunk in found]
         tables[path] = np.array(rows, np.uint64).reshape(len(rows), len(last) + 3)
     bodies = {path: zlib.compress(table.astype("<u8").tobytes()) for path, table in tables.items()}

@@ -10,8 +10,10 @@ from haulage.view.reading.objects import Objects
 from haulage.view.reading.place import Place
 
 
-def store_references(place: Place, root: str, as_url: str | None = None) -> dict[str, Any]:
-    """Return the references of a store; its chunks stay objects of their own.
+def store_references(
+    place: Place, root: str, as_url: str | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the references of a store, and which of its arrays no reader takes; chunks stay objects.
 
     Args:
         place: Where it is, listed.
@@ -19,7 +21,7 @@ def store_references(place: Place, root: str, as_url: str | None = None) -> dict
         as_url: The URL that readers open in place of its folder.
 
     Raises:
-        ProtocolError: Its metadata is broken, so that no reader takes it.
+        ProtocolError: Its metadata is broken.
     """
     folder = root[: root.rfind("/") + 1]
     names = [meta.key for meta in place.names()[0] if meta.key.startswith(folder)]
@@ -28,7 +30,7 @@ def store_references(place: Place, root: str, as_url: str | None = None) -> dict
     bodies = {name: body for name, body in read.items() if body is not None}
     if root not in bodies:
         raise NotFoundError("index", root, "it was removed meanwhile", "run the command again")
-    zarr.read(root, bodies)
+    index = zarr.read(root, bodies)
     refs: dict[str, Any] = {}
     for name, body in bodies.items():
         try:
@@ -41,4 +43,4 @@ def store_references(place: Place, root: str, as_url: str | None = None) -> dict
         if name not in read:
             key = name[len(folder) :]
             refs[key] = [before + key if before else place.url_of(name)]
-    return {"version": 1, "refs": refs}
+    return {"version": 1, "refs": refs}, dict(index.left_out) if index else {}

@@ -92,12 +92,14 @@ def _of_one(
 ) -> tuple[dict[str, Any] | None, bool]:
     """Return the references of one file or store, and whether its index is beside it now."""
     if zarr.is_root(name):
-        return store_references(place, name, wanted.as_url) if refer else None, False
-    opened = open_file(place.pin(name), wanted.cache, place.sidecar(name))
-    kept = wanted.beside and keep_beside(place, opened)
-    if not refer:
-        return None, kept
-    made, left_out = references(opened, wanted.as_url or place.url_of(name))
+        made, left_out = store_references(place, name, wanted.as_url) if refer else (None, {})
+        kept = False
+    else:
+        opened = open_file(place.pin(name), wanted.cache, place.sidecar(name))
+        kept = wanted.beside and keep_beside(place, opened)
+        if not refer:
+            return None, kept
+        made, left_out = references(opened, wanted.as_url or place.url_of(name))
     for variable, why in left_out.items():
         say(f"left out: {name}, {variable}: {why}")
     return made, kept

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import ProtocolError
-from haulage.view.index.model import Index, Keyed, Variable
+from haulage.view.index.model import Index, Keyed, Variable, with_own_dimensions
 
 #: Objects that describe a group or an array; the first of a store is the one that people open.
 ROOTS = ("zarr.json", ".zgroup", ".zarray")
@@ -21,6 +21,8 @@ _DOCUMENTS = (*ROOTS, ".zattrs", ".zmetadata")
 _V3_TYPES = {
     f"{kind}{bits}": f"{kind[0]}{bits // 8}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)
 }
+#: What metadata raise that are not what Zarr says.
+_NONSENSE = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, struct.error)
 #: What readers of Zarr know themselves.
 _OWN = frozenset({"_ARRAY_DIMENSIONS"})
 
@@ -82,16 +84,28 @@ def read(root: str, bodies: dict[str, bytes]) -> Index | None:
         ProtocolError: One of them is no JSON, or not what it should be.
     """
     folder, slash, last = root.rpartition("/")
-    parsed = {name[len(folder + slash) :]: _parsed(name, body) for name, body in bodies.items()}
+    parsed: dict[str, dict[str, Any]] = {}
+    left_out: dict[str, str] = {}
+    for name, body in bodies.items():
+        key = name[len(folder + slash) :]
+        try:
+            parsed[key] = _parsed(name, body)
+        except ProtocolError as error:
+            if "/" not in key:
+                raise
+            left_out[key.rpartition("/")[0]] = f"{key.rpartition('/')[2]}: {error.cause}"
     try:
         if last == "zarr.json":
-            return _version_3(parsed)
-        return _version_2(parsed)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        cause = f"it is not what Zarr says: {type(error).__name__}: {str(error)[:100]}"
+            return _version_3(parsed, left_out)
+        return _version_2(parsed, left_out)
+    except _NONSENSE as error:
         raise ProtocolError(
-            "open", root, cause, "write the store again, with zarr-python or xarray"
+            "open", root, _not_zarr(error), "write the store again, with zarr-python or xarray"
         ) from None
+
+
+def _not_zarr(error: Exception) -> str:
+    return f"it is not what Zarr says: {type(error).__name__}: {str(error)[:100]}"
 
 
 def _parsed(name: str, body: bytes) -> dict[str, Any]:
@@ -106,30 +120,32 @@ def _parsed(name: str, body: bytes) -> dict[str, Any]:
     return found
 
 
-def _version_3(parsed: dict[str, dict[str, Any]]) -> Index | None:
+def _version_3(parsed: dict[str, dict[str, Any]], left_out: dict[str, str]) -> Index | None:
     root = parsed["zarr.json"]
     if root["node_type"] == "array":
-        return _index({"": {}}, {"": root}, _array_3)
+        return _index({"": {}}, {"": root}, _array_3, left_out)
     inline = root.get("consolidated_metadata")
     if inline:
         nodes = dict(inline["metadata"])
-    elif len(parsed) == 1:
+    elif len(parsed) == 1 and not left_out:
         return None
     else:
         nodes = {name.rpartition("/")[0]: node for name, node in parsed.items() if "/" in name}
     groups = {"": root.get("attributes", {})}
-    groups |= {
-        path: node.get("attributes", {}) for path, node in nodes.items() if node["node_type"] == "group"
-    }
+    groups |= {path: node.get("attributes", {}) for path, node in nodes.items() if _kind(node) == "group"}
     return _index(
-        groups, {path: node for path, node in nodes.items() if node["node_type"] == "array"}, _array_3
+        groups, {path: node for path, node in nodes.items() if path not in groups}, _array_3, left_out
     )
 
 
-def _version_2(parsed: dict[str, dict[str, Any]]) -> Index | None:
+def _kind(node: Any) -> Any:
+    return node.get("node_type") if isinstance(node, dict) else None
+
+
+def _version_2(parsed: dict[str, dict[str, Any]], left_out: dict[str, str]) -> Index | None:
     if ".zmetadata" in parsed:
         parsed = parsed[".zmetadata"]["metadata"]
-    elif set(parsed) <= {".zgroup"}:
+    elif set(parsed) <= {".zgroup"} and not left_out:
         return None
     attributes = {
         name.rpartition("/")[0]: of for name, of in parsed.items() if name.rpartition("/")[2] == ".zattrs"
@@ -140,19 +156,35 @@ def _version_2(parsed: dict[str, dict[str, Any]]) -> Index | None:
         if last == ".zgroup" and path:
             groups[path] = attributes.get(path, {})
         elif last == ".zarray":
-            arrays[path] = {**node, "attributes": attributes.get(path, {})}
-    return _index(groups, arrays, _array_2)
+            arrays[path] = {
+                **(node if isinstance(node, dict) else {}),
+                "attributes": attributes.get(path, {}),
+            }
+    return _index(groups, arrays, _array_2, left_out)
 
 
-def _index(groups: dict[str, dict[str, Any]], arrays: dict[str, dict[str, Any]], of: Any) -> Index:
-    # A store that is one array has no name for it.
-    variables = {path or "values": of(path, node) for path, node in sorted(arrays.items())}
+def _index(
+    groups: dict[str, dict[str, Any]], arrays: dict[str, dict[str, Any]], of: Any, left_out: dict[str, str]
+) -> Index:
+    variables: dict[str, Variable] = {}
+    for path, node in sorted(arrays.items()):
+        try:
+            if path not in left_out:
+                # A store that is one array has no name for it.
+                variables[path or "values"] = of(path, node)
+        except _NONSENSE as error:
+            if not path:
+                raise
+            left_out[path] = _not_zarr(error)
     variables = {path: _inherited(one, variables) for path, one in variables.items()}
     dimensions = {
         dim: length for one in variables.values() for dim, length in zip(one.dims, one.shape, strict=True)
     }
+    # What labels a dimension says how long it is.
+    dimensions |= {path: one.shape[0] for path, one in variables.items() if one.dims == (path,)}
+    variables = with_own_dimensions(variables, dimensions)
     rest = {path: attributes for path, attributes in groups.items() if path}
-    return Index("zarr", dimensions, groups[""], rest, variables)
+    return Index("zarr", dimensions, groups[""], rest, variables, left_out)
 
 
 def _inherited(one: Variable, variables: dict[str, Variable]) -> Variable:

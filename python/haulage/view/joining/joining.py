@@ -16,6 +16,7 @@ from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
 from haulage.view.joining import fitting
 from haulage.view.joining.parts import Parts
+from haulage.view.reading.faults import OF_THE_FILE
 from haulage.view.reading.pinned import Pinned
 
 #: More files than this are not joined.
@@ -85,7 +86,13 @@ def join(
     same = together(lambda file: _elsewhere(base, file, along, read), fit)
     left_out.update({file.pinned.name: cause for file, cause in zip(fit, same, strict=True) if cause})
     fit = [file for file, cause in zip(fit, same, strict=True) if not cause]
-    times = together(lambda file: _times(base, file, time, read), fit)
+    timed = list(zip(fit, together(lambda file: _times(base, file, time, read), fit), strict=True))
+    left_out.update({file.pinned.name: of for file, of in timed if isinstance(of, str)})
+    fit, times = [], []
+    for file, of in timed:
+        if not isinstance(of, str):
+            fit.append(file)
+            times.append(of)
     order, wrong = fitting.ordered(
         [(file.pinned.name, one[time.path]) for file, one in zip(fit, times, strict=True)]
     )
@@ -123,14 +130,28 @@ def _elsewhere(base: Opened, file: Opened, along: str, read: Read) -> str | None
         there = file.index.variables.get(one.path)
         if file is base or there is None:
             continue
-        values, its = (meant(read(*pair), pair[1]) for pair in ((base, one), (file, there)))
+        stored, its_stored = (_stored(read, *pair) for pair in ((base, one), (file, there)))
+        if isinstance(stored, str):
+            # Nothing is drawn by it.
+            continue
+        if isinstance(its_stored, str):
+            return its_stored
+        values, its = meant(stored, one), meant(its_stored, there)
         if values.shape != its.shape or not np.allclose(values, its, rtol=1e-6, equal_nan=True):
             return f"its {one.path} has other values"
     return None
 
 
-def _times(base: Opened, file: Opened, time: Variable, read: Read) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the times of a file, in the units of another."""
+def _stored(read: Read, file: Opened, variable: Variable) -> np.ndarray[Any, Any] | str:
+    """Return the values of a variable, or why they cannot be read."""
+    try:
+        return read(file, variable)
+    except OF_THE_FILE as error:
+        return f"its {variable.path} cannot be read: {error.cause}"
+
+
+def _times(base: Opened, file: Opened, time: Variable, read: Read) -> dict[str, np.ndarray[Any, Any]] | str:
+    """Return the times of a file, in the units of another; or why they cannot be read."""
     calendar = (time.attribute("calendar") or "standard").lower()
     found = {}
     for one in fitting.times_of(base.index, time):
@@ -140,7 +161,9 @@ def _times(base: Opened, file: Opened, time: Variable, read: Read) -> dict[str, 
             (of.variables[one.path].attribute("units") or of.variables[time.path].attribute("units"))
             for of in (file.index, base.index)
         )
-        stored = read(file, there)
+        stored = _stored(read, file, there)
+        if isinstance(stored, str):
+            return stored
         values = meant(stored, there).astype(np.float64)
         # Times that lag behind their dimension are missing; no calendar has a date for them.
         values[stored == usual_fill(there)] = np.nan

@@ -20,7 +20,10 @@ export class Grid {
     this.near = 1;
     const edged = head.bounds === 'edges', lons = this.points ? this.nx : edged ? this.nx + 1 : (this.nx + 1) * (this.ny + 1);
     this.lon = data.subarray(0, lons);
-    this.lat = data.subarray(lons);
+    // Which cells have no place though their corners have: those whose latitude is missing, say.
+    this.hidden = head.hidden ? data.subarray(data.length - this.cells) : null;
+    this.lat = data.subarray(lons, data.length - (this.hidden?.length ?? 0));
+    this.why = head.why_by_index ?? null;
     // How far it is to the next row and the next column, in lon and in lat.
     this.row = edged ? [0, 1] : [this.nx + 1, this.nx + 1];
     this.column = edged ? [1, 0] : [1, 1];
@@ -34,6 +37,7 @@ export class Grid {
 
   // Writes the corners of a cell, around it, as four longitudes and four latitudes; false if one is unknown.
   corners(cell, into) {
+    if (this.hidden?.[cell]) return false;
     if (this.points) {
       into.fill(turned(this.lon[cell]), 0, 4);
       into.fill(this.lat[cell], 4);
@@ -85,7 +89,7 @@ export class Grid {
   // The cell at a place, as { cell, y, x }; null if none is.
   at(longitude, latitude) {
     const cell = this.points ? this.#nearest(longitude, latitude) : this.flat ? this.#between(longitude, latitude) : this.#within(longitude, latitude);
-    return cell < 0 ? null : { cell, y: Math.floor(cell / this.nx), x: cell % this.nx };
+    return cell < 0 || this.hidden?.[cell] ? null : { cell, y: Math.floor(cell / this.nx), x: cell % this.nx };
   }
 
   #nearest(longitude, latitude) {

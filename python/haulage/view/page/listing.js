@@ -58,6 +58,7 @@ const buttonOf = (variable, chosen, choose) => {
   const name = element('span', variable.long_name ?? variable.standard_name?.replaceAll('_', ' ') ?? variable.name, 'name');
   button.append(name, element('span', [variable.name, variable.units && `in ${variable.units}`].filter(Boolean).join(', '), 'facts'));
   button.append(element('span', [shapeOf(variable), variable.cell_methods].filter(Boolean).join(' · '), 'facts'));
+  for (const axis of variable.axes) if (axis.why_not && axis.name !== variable.path) button.append(element('span', `${axis.name} cannot be read: ${axis.why_not}`, 'why'));
   if (!variable.drawn) button.append(element('span', variable.why_not, 'why'));
   button.addEventListener('click', () => choose(variable.path));
   return button;
@@ -79,6 +80,19 @@ export const drawVariables = (file, chosen, choose) => {
       folded.append(element('summary', `${count(rest.children.length)} more: coordinates, and variables that cannot be drawn as a map`), rest);
       parts.push(folded);
     }
+  }
+  const unread = Object.entries(file.left_out);
+  if (unread.length) {
+    const folded = element('details'), list = element('ul');
+    folded.id = 'unread';
+    folded.open = true;
+    list.append(...unread.map(([path, why]) => {
+      const item = element('li');
+      item.append(element('span', path, 'name'), element('span', why, 'why'));
+      return item;
+    }));
+    folded.append(element('summary', `${count(unread.length)} left out`), list);
+    parts.push(folded);
   }
   if (!file.variables.length) parts.push(element('p', 'This file has no variables.', 'none'));
   by('variables').replaceChildren(...parts);

@@ -74,7 +74,9 @@ const load = async ({ anew = false } = {}) => {
   const found = await patiently(gather(now, now.beside));
   if (mine !== turn) return false;
   if (!panels.main) openMap();
-  if (found.main.grid.index && now.view?.projection !== 'flat') now.view = null;
+  const { index } = found.main.grid;
+  // Rows and columns are seen elsewhere than places.
+  if ((index && now.view?.projection !== 'flat') || (current() && current().main.grid.index !== index)) now.view = null;
   notice(null);
   for (const id of ['map', 'take']) by(id).hidden = false;
   rerange(found, anew);
@@ -99,8 +101,9 @@ const controls = () => {
   for (const id of ['alone', 'together-box', 'proof']) by(id).hidden = !now.beside;
   by('source').hidden = !mark || Boolean(now.beside) || now.name.startsWith(mark);
   by('title').textContent = now.variable.long_name ?? now.variable.standard_name?.replaceAll('_', ' ') ?? now.variable.name;
-  by('projection').parentElement.hidden = now.variable.by_index;
-  by('about').textContent = [describe(now), now.variable.cell_methods, now.variable.by_index && 'drawn by index, because the file does not say where the values are'].filter(Boolean).join(' · ');
+  const { grid } = current().main;
+  by('projection').parentElement.hidden = grid.index;
+  by('about').textContent = [describe(now), now.variable.cell_methods, grid.index && `drawn by index, because ${grid.why}`].filter(Boolean).join(' · ');
   by('main').querySelector('.surface').setAttribute('aria-label', `Map of ${by('title').textContent}, ${describe(now)}`);
   document.title = `${now.variable.name} - haul view`;
 };
@@ -133,7 +136,7 @@ const play = (dim) => {
   });
 };
 const project = (name) => {
-  if (now.variable.by_index) return;
+  if (current()?.main.grid.index) return;
   now.view = null;
   fit(name);
   controls();

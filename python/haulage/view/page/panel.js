@@ -31,7 +31,7 @@ export class Panel {
   // Why there is no map; null if there is one.
   get nothing() {
     if (!this.slab) return null;
-    return this.slab.head.min === null ? 'No values' : this.grid.extent === null ? 'No location is known for any of the values' : null;
+    return this.slab.head.min === null ? 'No values' : null;
   }
 
   draw(view, range, colours, cross) {

@@ -24,7 +24,9 @@ export const variableOf = (file, path) => {
 export const indexFor = (variable, asked) => Object.fromEntries(stepsOf(variable).map(({ dim, size: length }) => [dim, Math.min(asked[dim] ?? 0, length - 1)]));
 
 const queryOf = ({ name, variable, index }) => ({ name, var: variable.path, index: indexText(index) });
-const gridOf = ({ name, file, variable }) => framed('grid', { name, grid: variable.grid }, file.etag, (found) => new Grid(found));
+// The places of a nest that moves are those of the step that is drawn.
+const stepOf = ({ variable, index }) => (variable.grid_along.length ? { index: indexText(Object.fromEntries(variable.grid_along.map((dim) => [dim, index[dim]]))) } : {});
+const gridOf = (one) => framed('grid', { name: one.name, grid: one.variable.grid, ...stepOf(one) }, one.file.etag, (found) => new Grid(found));
 export const slabOf = (one, what = 'slab') => framed('slab', queryOf(one), one.file.etag, undefined, what);
 const differenceOf = (one, other) => {
   const second = queryOf(other);
@@ -82,8 +84,9 @@ export const ahead = (dim, steps) => {
   const axis = now.variable.axes.find((one) => one.dim === dim);
   if (!axis || axis.size < 2) return;
   for (let step = 1; step <= steps; step += 1) {
-    const place = (now.index[dim] + step) % axis.size;
-    slabOf({ ...now, index: { ...now.index, [dim]: place } }, 'slab, ahead').catch(() => {});
+    const place = (now.index[dim] + step) % axis.size, next = { ...now, index: { ...now.index, [dim]: place } };
+    slabOf(next, 'slab, ahead').catch(() => {});
+    if (now.variable.grid_along.includes(dim)) gridOf(next).catch(() => {});
     if (now.beside?.together && now.beside.index[dim] !== undefined) slabOf({ ...now.beside, index: { ...now.beside.index, [dim]: place } }, 'slab, ahead').catch(() => {});
   }
 };

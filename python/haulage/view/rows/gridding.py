@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import UnsupportedError
+from haulage.view.cf.axes import LATITUDE, LONGITUDE
 from haulage.view.index.model import Index, Variable
 from haulage.words.numbers import counted as in_words
 
-_LATITUDE = re.compile(r"(lat|latitude|y_?lat|nav_lat|lat_?deg|station_?lat)", re.IGNORECASE)
-_LONGITUDE = re.compile(r"(lon|lng|long|longitude|x_?lon|nav_lon|lon_?deg|station_?lon)", re.IGNORECASE)
 _TIME = re.compile(r"(time|date|datetime|day|month|year|valid_?time|observed(_?at)?|t)", re.IGNORECASE)
 _LEVEL = re.compile(r"(level|lev|plev|pressure|depth|height|altitude|z)", re.IGNORECASE)
 #: What services add, and keys.
@@ -54,7 +53,7 @@ def gridded(name: str, columns: dict[str, np.ndarray[Any, Any]], rows: int) -> G
     """
     if not rows:
         raise UnsupportedError("draw", name, "it has no rows", "leave --filter out, or check the table")
-    lat_name, lon_name = (_named(columns, pattern) for pattern in (_LATITUDE, _LONGITUDE))
+    lat_name, lon_name = (_named(columns, pattern) for pattern in (LATITUDE, LONGITUDE))
     if lat_name is None or lon_name is None:
         cause = f"no columns of latitude and longitude; it has {', '.join(list(columns)[:12])}"
         raise UnsupportedError(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -141,10 +142,12 @@ class Application:
         for variable in opened.index.variables.values():
             across = axes.horizontal(opened.index, variable)
             if across is not None and across.id == asked:
+                steps = views.places(variable, list(across.steps), request.query_params.get("index", ""))
+                what = views.Chosen(opened, variable, across, steps)
                 return self._versioned(
                     request,
                     opened.pinned.etag,
-                    lambda across=across: _mesh(self._library.corners(opened, across)),  # type: ignore[misc]
+                    lambda what=what: _mesh(what.corners(self._library)),  # type: ignore[misc]
                 )
         raise NotFoundError("read", asked[:100], "there is no such grid", "choose one that /api/file names")
 
@@ -189,7 +192,10 @@ class Application:
             raise UsageError("export", f"format={form[:20]}", "there is no such format", "ask for csv or nc")
         y, x = _window(request, what)
         values = views.slab(self._library, what, ahead=False).values[slice(*y), slice(*x)]
-        lon, lat = exporting.centres(self._library.corners(what.opened, what.across), y, x)
+        corners = what.corners(self._library)
+        if corners.kind == "index":
+            what = replace(what, across=replace(what.across, why_by_index=corners.why_by_index))
+        lon, lat = exporting.centres(corners, y, x)
         note = f"haul view: {self._library.place.url_of(what.opened.pinned.name)}, {what.variable.path}"
         if form == "csv":
             body, kind = exporting.csv(values, lon, lat, what), "text/csv; charset=utf-8"
@@ -212,7 +218,7 @@ class Application:
                 f"one has {one.size[0]} by {one.size[1]} cells, the other {other.size[0]} by {other.size[1]}"
             )
             raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
-        places = [self._library.corners(what.opened, what.across).whole() for what in (one, other)]
+        places = [what.corners(self._library).whole() for what in (one, other)]
         if not all(np.allclose(a, b, atol=1e-4, equal_nan=True) for a, b in zip(*places, strict=True)):
             cause = "their cells are in different places"
             raise UsageError("compare", other.variable.path, cause, "choose two on the same grid")
@@ -320,6 +326,7 @@ def _mesh(corners: Corners) -> Response:
             "projection": None,
         }
         return _framed(said, [corners.lon, corners.lat])
+    hidden = corners.hidden()
     small = corners.lon.ndim == 2 or (ny + 1) * (nx + 1) <= _MESH_CORNERS
     lon, lat = corners.whole() if small else (corners.lon, corners.lat)
     said = {
@@ -329,8 +336,10 @@ def _mesh(corners: Corners) -> Response:
         "bounds": "vertices" if small else "edges",
         "wrap": corners.wrap,
         "projection": corners.projection,
+        "why_by_index": corners.why_by_index,
+        "hidden": hidden is not None,
     }
-    return _framed(said, [lon, lat])
+    return _framed(said, [lon, lat, *([] if hidden is None else [hidden])])
 
 
 def _framed(said: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Response:

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from haulage.view.cf import axes, times
-from haulage.view.cf.axes import Axis
+from haulage.view.cf.axes import Axis, Horizontal
 from haulage.view.decode.scaling import meant
 from haulage.view.decode.texts import texts_of
 from haulage.view.index import zarr
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened
+from haulage.view.reading.faults import OF_THE_FILE
 from haulage.view.serve.library import Library
 from haulage.view.serve.search import Search
 
@@ -64,7 +65,7 @@ def contents(library: Library, opened: Opened) -> dict[str, Any]:
     labels = dict(
         zip(
             coordinates,
-            library.at_once([lambda one=one: labels_of(library, opened, one) for one in wanted]),  # type: ignore[misc]
+            library.at_once([lambda one=one: said_along(library, opened, one) for one in wanted]),  # type: ignore[misc]
             strict=True,
         )
     )
@@ -95,8 +96,24 @@ def _joined(opened: Opened) -> dict[str, Any] | None:
     return {"along": opened.parts.dim, "files": files, "left_out": opened.parts.left_out}
 
 
+def said_along(
+    library: Library, opened: Opened, coordinate: Variable | None
+) -> tuple[list[str] | None, str | None]:
+    """Return the labels that a coordinate gives, and why it gives none if it cannot be read."""
+    if coordinate is None:
+        return None, None
+    try:
+        return labels_of(library, opened, coordinate), coordinate.why_not or times.why_no_dates(coordinate)
+    except OF_THE_FILE as error:
+        return None, error.cause
+
+
 def labels_of(library: Library, opened: Opened, variable: Variable) -> list[str] | None:
-    """Return the labels that a coordinate gives; ``None`` if it gives none."""
+    """Return the labels that a coordinate gives; ``None`` if it gives none.
+
+    Raises:
+        UnsupportedError: It cannot be read.
+    """
     if variable.kind == "string":
         return texts_of(opened, variable)
     if variable.kind == "other" or variable.why_not:
@@ -106,10 +123,15 @@ def labels_of(library: Library, opened: Opened, variable: Variable) -> list[str]
 
 
 def _variable(
-    opened: Opened, variable: Variable, of: list[Axis], labels: dict[str, list[str] | None]
+    opened: Opened,
+    variable: Variable,
+    of: list[Axis],
+    along: dict[str, tuple[list[str] | None, str | None]],
 ) -> dict[str, Any]:
     index = opened.index
-    why_not = axes.why_not_drawn(index, variable)
+    labels = {path: one[0] for path, one in along.items()}
+    unread = {path: one[1] for path, one in along.items() if one[1]}
+    why_not = unread.get(variable.path) or axes.why_not_drawn(index, variable)
     across = axes.horizontal(index, variable) if why_not is None else None
     said = {key: variable.attribute(key) for key in ("units", "long_name", "standard_name", "cell_methods")}
     return {
@@ -131,15 +153,23 @@ def _variable(
                 "role": axis.role,
                 "name": axis.coordinate.path if axis.coordinate else None,
                 "labels": labels.get(axis.coordinate.path) if axis.coordinate else None,
+                "why_not": unread.get(axis.coordinate.path) if axis.coordinate else None,
                 "units": axis.coordinate.attribute("units") if axis.coordinate else None,
                 "positive": axis.coordinate.attribute("positive") if axis.coordinate else None,
             }
             for axis in of
         ],
         "grid": across.id if across else None,
-        "by_index": across.by_index if across else False,
+        "grid_along": list(across.steps) if across else [],
+        "by_index": across is not None and _is_by_index(across, unread),
         "diverging": _diverges(variable),
     }
+
+
+def _is_by_index(across: Horizontal, unread: dict[str, str]) -> bool:
+    """Return whether a variable is drawn by index, as far as is known before its grid is made."""
+    unusable = any(one.kind != "number" or one.path in unread for one in (across.y, across.x))
+    return across.by_index or (unusable and across.otherwise is None)
 
 
 def _diverges(variable: Variable) -> bool:

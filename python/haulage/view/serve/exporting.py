@@ -35,15 +35,10 @@ def centres(corners: Corners, y: tuple[int, int], x: tuple[int, int]) -> tuple[n
     """
     if corners.kind == "index":
         return np.arange(*x, dtype=np.float64), np.arange(*y, dtype=np.float64)
-    if corners.kind == "points":
-        return corners.lon[slice(*y), slice(*x)], corners.lat[slice(*y), slice(*x)]
-    if corners.lon.ndim == 1:
-        lon, lat = (corners.lon[1:] + corners.lon[:-1]) / 2, (corners.lat[1:] + corners.lat[:-1]) / 2
+    lon, lat = corners.centres()
+    if lon.ndim == 1:
         return lon[slice(*x)], lat[slice(*y)]
-    found = [
-        (one[1:, 1:] + one[:-1, 1:] + one[1:, :-1] + one[:-1, :-1]) / 4 for one in (corners.lon, corners.lat)
-    ]
-    return found[0][slice(*y), slice(*x)], found[1][slice(*y), slice(*x)]
+    return lon[slice(*y), slice(*x)], lat[slice(*y), slice(*x)]
 
 
 def csv(
@@ -52,9 +47,9 @@ def csv(
     """Return a line for each cell that has a value: longitude, latitude, value; or column, row, value."""
     if lon.ndim == 1:
         lon, lat = np.meshgrid(lon, lat)
-    good = np.isfinite(values)
+    good = np.isfinite(values) & np.isfinite(lon) & np.isfinite(lat)
     heads = (
-        [_last(what.across.x_dim), _last(what.across.y_dim)]
+        [_last(what.across.x_dim), _last(what.across.y_dim) or "row"]
         if what.across.by_index
         else ["longitude", "latitude"]
     )
@@ -79,7 +74,7 @@ def netcdf(
     flat = lon.ndim == 1
     rows, columns = ("lat", "lon") if flat else ("y", "x")
     if what.across.by_index:
-        rows, columns = _last(what.across.y_dim), _last(what.across.x_dim)
+        rows, columns = _last(what.across.y_dim) or "row", _last(what.across.x_dim)
     dims = [(rows, ny), (columns, nx)]
     said = [
         (key, what.variable.attribute(key)) for key in ("units", "long_name", "standard_name", "cell_methods")

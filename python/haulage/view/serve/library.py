@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from haulage.errors import NotFoundError, SourceChangedError
 from haulage.view.cf import axes, placing
 from haulage.view.cf.axes import Horizontal
 from haulage.view.cf.grids import Corners
+from haulage.view.decode.scaling import meant
 from haulage.view.decode.slab import Reader, whole
 from haulage.view.index.model import Variable
 from haulage.view.index.opening import Opened, open_file, open_store
@@ -66,9 +67,7 @@ class Library:
         self._lock = threading.Lock()
         self.reader = Reader(_CHUNKS_BYTES)
         self.slabs: Kept[Any] = Kept(_SLABS_BYTES, lambda slab: slab.values.nbytes + 1000)
-        self._corners: Kept[Corners] = Kept(
-            _GRIDS_BYTES, lambda corners: corners.lon.nbytes + corners.lat.nbytes
-        )
+        self._corners: Kept[Corners] = Kept(_GRIDS_BYTES, lambda corners: corners.bytes)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="haul-view")
         self._many = ThreadPoolExecutor(_MANY_THREADS, thread_name_prefix="haul-view-many")
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="haul-view-ahead")
@@ -182,12 +181,19 @@ class Library:
         """Return all values of a coordinate, as they are stored."""
         return self.reader.read(opened, variable, whole(variable))
 
-    def corners(self, opened: Opened, across: Horizontal) -> Corners:
-        """Return the corners of a grid; made once."""
+    def corners(self, opened: Opened, across: Horizontal, places: Mapping[str, int]) -> Corners:
+        """Return the corners of a grid; made once for each place along its steps."""
         sizes = (opened.index.dimensions.get(across.y_dim, 1), opened.index.dimensions[across.x_dim])
+        steps = {dim: places[dim] for dim in across.steps}
+
+        def read(one: Variable) -> np.ndarray[Any, Any]:
+            every = zip(one.dims, whole(one), strict=True)
+            box = tuple((steps[dim], steps[dim] + 1) if dim in steps else all_ for dim, all_ in every)
+            return meant(self.reader.read(opened, one, box), one)
+
         return self._corners.made(
-            (opened.pinned.url, opened.pinned.etag, across.id),
-            lambda: placing.corners(opened.index, across, lambda one: self._scaled(opened, one), sizes),
+            (opened.pinned.url, opened.pinned.etag, across.id, *steps.values()),
+            lambda: placing.corners(opened.index, across, read, sizes),
         )
 
     def across(self, opened: Opened, variable: Variable) -> Horizontal:
@@ -230,11 +236,6 @@ class Library:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._many.shutdown(wait=False, cancel_futures=True)
         self._ahead.shutdown(wait=False, cancel_futures=True)
-
-    def _scaled(self, opened: Opened, variable: Variable) -> np.ndarray[Any, Any]:
-        from haulage.view.decode.scaling import meant
-
-        return meant(self.values(opened, variable), variable)
 
 
 def replaced(error: SourceChangedError) -> SourceChangedError:

@@ -18,7 +18,7 @@ from haulage.view.decode.scaling import meant
 from haulage.view.decode.slab import MOST_VALUES
 from haulage.view.index.model import Chunked, Variable
 from haulage.view.index.opening import Opened
-from haulage.view.serve.catalogue import labels_of
+from haulage.view.serve.catalogue import said_along
 from haulage.view.serve.library import Library
 
 #: What NetCDF's libraries put where floats were never written.
@@ -37,6 +37,10 @@ class Chosen:
     variable: Variable
     across: Horizontal
     places: dict[str, int]
+
+    def corners(self, library: Library) -> grids.Corners:
+        """Return the corners of its cells."""
+        return library.corners(self.opened, self.across, self.places)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -151,7 +155,7 @@ def series(library: Library, what: Chosen, along: str, y: int, x: int) -> dict[s
     box[place] = (0, what.variable.shape[place])
     values = meant(library.reader.read(what.opened, what.variable, tuple(box)), what.variable).ravel()
     axis = next(axis for axis in axes.axes(what.opened.index, what.variable) if axis.dim == along)
-    labels = labels_of(library, what.opened, axis.coordinate) if axis.coordinate else None
+    labels, _ = said_along(library, what.opened, axis.coordinate)
     return {
         "labels": labels or [str(number) for number in range(axis.size)],
         "values": [_plain(value) for value in values.tolist()],
@@ -169,7 +173,7 @@ def mean(library: Library, what: Chosen, y: tuple[int, int], x: tuple[int, int])
         if (y, x) == ((0, ny), (0, nx))
         else window(library, what, y, x)
     )
-    areas = grids.areas(library.corners(what.opened, what.across))[slice(*y), slice(*x)]
+    areas = grids.areas(what.corners(library))[slice(*y), slice(*x)]
     good = _is_measured(values) & np.isfinite(areas)
     weight = float(areas[good].sum())
     total = float((values[good].astype(np.float64) * areas[good]).sum())
@@ -187,12 +191,11 @@ def value(library: Library, what: Chosen, y: int, x: int) -> dict[str, Any]:
     stored = library.reader.read(what.opened, what.variable, box)
     found = meant(stored, what.variable)
     one, raw = found.ravel()[0], stored.ravel()[0]
-    corners = library.corners(what.opened, what.across)
-    lon, lat = _centre(corners, y, x)
+    lon, lat = _centre(what.corners(library), y, x)
     labels = {}
     for axis in axes.axes(what.opened.index, what.variable):
         if axis.dim in what.places and axis.coordinate is not None and axis.size <= 10_000:
-            along = labels_of(library, what.opened, axis.coordinate)
+            along, _ = said_along(library, what.opened, axis.coordinate)
             labels[axis.dim] = along[what.places[axis.dim]] if along else None
     return {
         "value": _plain(one.item()),
@@ -276,13 +279,8 @@ def _beside(what: Chosen) -> list[Chosen]:
 def _centre(corners: grids.Corners, y: int, x: int) -> tuple[float | None, float | None]:
     if corners.kind == "index":
         return None, None
-    if corners.kind == "points":
-        lon, lat = corners.lon[0, x], corners.lat[0, x]
-    elif corners.lon.ndim == 1:
-        lon, lat = corners.lon[x : x + 2].mean(), corners.lat[y : y + 2].mean()
-    else:
-        lon = corners.lon[y : y + 2, x : x + 2].mean()
-        lat = corners.lat[y : y + 2, x : x + 2].mean()
+    lons, lats = corners.centres()
+    lon, lat = (lons[x], lats[y]) if lons.ndim == 1 else (lons[y, x], lats[y, x])
     return _plain((float(lon) + 180) % 360 - 180), _plain(float(lat))
 
 
