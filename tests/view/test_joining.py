@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import h5py
 import netCDF4
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from endpoints import Container
 from haulage.view.joining.names import series
 from sentences import Sentence
 from view.paging import Seen
+from view.test_coordinates import overwritten
 from view.viewing import Viewer, samples, viewing
 
 NY, NX = 6, 8
@@ -29,10 +31,10 @@ def write(path: Path, first_day: int, steps: int = 3, **changed: Any) -> np.ndar
         for name, length in (("time", None), ("lat", changed.get("ny", NY)), ("lon", NX)):
             file.createDimension(name, length)
         for name, south in (("lat", changed.get("south", -75)), ("lon", 5)):
-            made = file.createVariable(name, "f8", (name,))
+            made = file.createVariable(name, "f8", (name,), zlib=changed.get("deflated", False))
             made[:] = south + 30.0 * np.arange(made.size)
             made.units = "degrees_north" if name == "lat" else "degrees_east"
-        time = file.createVariable("time", "f8", ("time",))
+        time = file.createVariable("time", "f8", ("time",), zlib=changed.get("deflated", False))
         time.units, time.calendar = units, changed.get("calendar", "360_day")
         per_day = 24 if units.startswith("hours") else 1
         time[:] = (first_day + np.arange(steps) - changed.get("origin", 0)) * per_day
@@ -147,6 +149,22 @@ def test_what_does_not_fit_is_left_out_and_said(
         assert list(told) == ["tas_3.nc", "tas_4.nc"]
         sentence(list(told.values()))
         assert np.array_equal(joined(viewer, "tas_*.nc", 6), np.concatenate(kept))
+
+
+@pytest.mark.parametrize("name", ["lat", "time"])
+def test_a_file_whose_coordinate_cannot_be_read_is_left_out(
+    name: str, tmp_path: Path, sentence: Sentence
+) -> None:
+    """No file was shown, then."""
+    kept = [write(tmp_path / f"tas_{number}.nc", 3 * number, deflated=True) for number in range(4)]
+    with h5py.File(tmp_path / "tas_3.nc", "a") as file:
+        file[name].id.write_direct_chunk((0,), b"no zlib", 0)
+    overwritten(tmp_path / "tas_2.nc", name)
+    with viewing(tmp_path) as viewer:
+        told = viewer.file("tas_*.nc")["joined"]["left_out"]
+        assert list(told) == ["tas_2.nc", "tas_3.nc"]
+        sentence(list(told.values()))
+        assert np.array_equal(joined(viewer, "tas_*.nc", 6), np.concatenate(kept[:2]))
 
 
 def test_files_of_which_no_two_fit(tmp_path: Path, sentence: Sentence) -> None:

@@ -20,7 +20,7 @@ from haulage.errors import HaulageError, ProtocolError, UnsupportedError
 from haulage.view.index import headers
 from haulage.view.index.lagging import lengthened
 from haulage.view.index.model import (
-    DECODING,
+    PACKING,
     Attribute,
     Chunked,
     Index,
@@ -229,7 +229,7 @@ class _Walk:
             why_not = f"its values are of a type that cannot be drawn: {dataset.dtype}"
         layout: Layout = None
         attributes = self._attributes(dataset)
-        unread = [name for name in DECODING if f"{dataset.name}@{name}" in self._left_out]
+        unread = [name for name in (*PACKING, "units") if f"{dataset.name}@{name}" in self._left_out]
         if kind == "number" and unread:
             why_not = f"its attribute {min(unread)} cannot be read"
         if dataset.external or dataset.is_virtual:

@@ -14,11 +14,11 @@ import numpy as np
 #: An attribute: text, a number, or a list of either.
 Attribute: TypeAlias = Any
 FORMAT = 5  #: of what is kept of an index; older ones are made anew
-#: Attributes without which values are others than those that are meant.
-DECODING = frozenset(
-    {"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_range", "valid_min", "valid_max"}
-    | {"_Unsigned", "units"}
-)
+#: Attributes that say how values are stored: without them others are read than those that are meant.
+PACKING = frozenset(
+    {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range", "valid_min", "valid_max",
+     "_Unsigned"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

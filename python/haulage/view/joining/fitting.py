@@ -11,13 +11,7 @@ import numpy as np
 from haulage.view.cf.axes import is_time
 from haulage.view.cf.times import dates_of, numbers_of
 from haulage.view.decode.scaling import meant
-from haulage.view.index.model import Index, Variable
-
-#: Attributes that say how values are stored. They may differ: values are then joined as they are meant.
-PACKING = frozenset(
-    {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range", "valid_min", "valid_max",
-     "_Unsigned"}
-)  # fmt: skip
+from haulage.view.index.model import PACKING, Index, Variable
 
 
 def time_of(index: Index) -> Variable | None:
@@ -133,7 +127,10 @@ def ordered(times: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> tuple[list[int
 
 
 def packed_alike(variables: Sequence[Variable]) -> bool:
-    """Return whether the stored values of one variable mean the same in all files."""
+    """Return whether the stored values of one variable mean the same in all files.
+
+    If they do not, they are joined as they are meant.
+    """
     first = variables[0]
     kinds = [(one.type.newbyteorder("="), one.scale_type, one.offset_type) for one in variables]
     said = [{name: one.attributes.get(name) for name in PACKING} for one in variables]

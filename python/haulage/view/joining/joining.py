@@ -128,6 +128,8 @@ def _elsewhere(base: Opened, file: Opened, along: str, read: Read) -> str | None
     """Return which coordinate of a file differs from that of another."""
     for one in fitting.coordinates_of(base.index, along):
         there = file.index.variables.get(one.path)
+        if one.path in file.index.left_out:
+            return f"its {one.path} cannot be read: {file.index.left_out[one.path]}"
         if file is base or there is None:
             continue
         stored, its_stored = (_stored(read, *pair) for pair in ((base, one), (file, there)))

@@ -54,10 +54,13 @@ def answer(library: Library, opened: Opened, key: str) -> tuple[bytes, str]:
 def served(variable: Variable) -> bool:
     """Return whether a variable can be served: numbers that can be read, under a name that arrives.
 
-    Clients do not quote names. A chunk that is asked for by half of its name is not found, and what is not
-    found is fill value to them.
+    A coordinate that clients cannot read keeps them from opening the rest. Clients do not quote names: a
+    chunk that is asked for by half of its name is not found, and what is not found is fill value to them.
     """
-    return variable.kind == "number" and variable.why_not is None and not _CUT.search(variable.path)
+    readable = variable.kind == "number" and variable.why_not is None
+    if isinstance(variable.layout, Chunked) and filters.missing(variable.layout):
+        return False
+    return readable and not _CUT.search(variable.path)
 
 
 def chunk_shape(variable: Variable) -> tuple[int, ...]:
