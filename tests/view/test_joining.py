@@ -204,6 +204,38 @@ def test_many_files_are_opened_side_by_side(blobs: Container, tmp_path: Path) ->
         assert int(told.headers["x-haul-round-trips"]) <= 14
 
 
+@pytest.mark.parametrize("timed", [False, True])
+def test_places_of_two_dimensions_are_those_of_the_file_that_is_drawn(timed: bool, tmp_path: Path) -> None:
+    """They were those of the first file."""
+    lat, lon = np.meshgrid(np.arange(0.0, 30, 3), np.arange(0.0, 60, 3), indexing="ij")
+    dims = (("time",) if timed else ()) + ("y", "x")
+    for number in range(3):
+        of = {"lat": lat + 20 * number, "lon": lon + 100 * number}
+        if timed:
+            of = {name: np.stack([one, one + 1]) for name, one in of.items()}
+        xr.Dataset(
+            {"v": (("time", "y", "x"), np.ones((2, *lat.shape)))},
+            {
+                "time": ("time", [2 * number, 2 * number + 1], {"units": "days since 2000-01-01"}),
+                "lat": (dims, of["lat"], {"units": "degrees_north"}),
+                "lon": (dims, of["lon"], {"units": "degrees_east"}),
+            },
+        ).to_netcdf(tmp_path / f"tos_{number}.nc", engine="h5netcdf")
+    with viewing(tmp_path) as viewer:
+        v = next(one for one in viewer.file("tos_*.nc")["variables"] if one["path"] == "v")
+        assert v["grid_along"] == ["time"]
+        for step in range(6):
+            asked: dict[str, Any] = {"name": "tos_*.nc", "index": f"time:{step}"}
+            place = 20 * (step // 2) + step % 2 * timed
+            _, corners = viewer.get("/api/grid", grid=v["grid"], **asked).framed
+            assert np.isclose(corners[len(corners) // 2 :].reshape(11, 21)[5, 10], 13.5 + place, atol=0.2)
+            value = viewer.get("/api/value", var="v", y=4, x=5, **asked).json
+            assert (value["lat"], value["lon"]) == (
+                12 + place,
+                (15 + 100 * (step // 2) + step % 2 * timed + 180) % 360 - 180,
+            )
+
+
 def test_nemos_files_are_one_by_a_coordinate_of_another_name() -> None:
     with viewing(samples()) as viewer:
         name = viewer.get("/api/catalogue", search="nemo").json["series"][0]["name"]

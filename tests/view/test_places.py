@@ -117,6 +117,9 @@ def test_places_of_a_projection_are_in_order_too(name: str) -> None:
     poles = {"grid_north_pole_longitude": 0.0, "grid_north_pole_latitude": 40.0}
     mapping = Variable("crs", "number", "<i4", (), (), {"grid_mapping_name": name, **poles}, None)
     assert placed(LAT, LON, mapping=mapping).projection == name
+    hidden = placed([-60, NAN, 20, 60], LON, mapping=mapping).hidden()
+    assert hidden is not None
+    assert hidden.tolist() == [[row == 1] * 4 for row in range(4)]
     for lat, lon in ((UNORDERED, LON), (LAT, [0, 10, 5, 20])):
         assert "are not in order" in (placed(lat, lon, mapping=mapping).why_by_index or "")
 

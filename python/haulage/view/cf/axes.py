@@ -66,6 +66,11 @@ class Horizontal:
         return self.why_by_index is not None
 
     @property
+    def is_curved(self) -> bool:
+        """Whether ``y`` and ``x`` have two dimensions or more."""
+        return not self.by_index and len(self.y.dims) > 1
+
+    @property
     def is_points(self) -> bool:
         """Whether each value is at a point, such as a station."""
         return not self.y_dim

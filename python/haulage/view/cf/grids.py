@@ -126,7 +126,7 @@ def rectilinear(
     Those that are unknown, NaN, leave a gap.
     """
     told_lon, told_lat = around(np.asarray(lon, np.float64)), np.asarray(lat, np.float64)
-    lon, lat = _filled(told_lon), _filled(told_lat)
+    lon, lat = filled(told_lon), filled(told_lat)
     if lon_bounds is not None and lon_bounds.ndim == 2 and lon_bounds.shape[-1] == 2:
         # Bounds may count from another meridian than the centres.
         lon_bounds = lon_bounds + 360 * np.round((lon[:, None] - lon_bounds) / 360)
@@ -173,10 +173,10 @@ def around(lon: Array) -> Array:
     return found
 
 
-def _filled(values: Array) -> Array:
+def filled(values: Array) -> Array:
     """Return values with numbers for those that are unknown: as far from their neighbours as places say.
 
-    >>> _filled(np.array([np.nan, 1, np.nan, 3])).tolist()
+    >>> filled(np.array([np.nan, 1, np.nan, 3])).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
     known, places = np.flatnonzero(np.isfinite(values)), np.arange(len(values))
@@ -208,11 +208,10 @@ def curvilinear(lon: Array, lat: Array) -> Corners | None:
         if (outside & good).sum() > _MOST_OUTSIDE * good.sum():
             return None
         lon[~good] = np.nan
-        # The one that is farthest off has taken its neighbours along.
-        wrong = good & (away > 1) & (away == _around(away))
-        if not wrong.any():
+        if not (away > 1).any():
             break
-        lon[wrong] = np.nan
+        # The one that is farthest off has taken its neighbours along.
+        lon[good & (away > 1) & (away == _around(away))] = np.nan
     x, y, z = np.moveaxis(corners, -1, 0)
     corner_lat = np.rad2deg(np.arctan2(z, np.hypot(x, y)))
     corner_lon = np.rad2deg(np.arctan2(y, x))
@@ -237,15 +236,20 @@ def _outside(points: Array, corners: Array) -> tuple[Array, Array]:
     for start in range(0, len(points), _ROWS):
         rows, of = points[start : start + _ROWS], corners[start : start + _ROWS + 1]
         square = [of[:-1, :-1], of[:-1, 1:], of[1:, 1:], of[1:, :-1]]
-        sides = [np.sum(np.cross(a, b) * rows, axis=-1) for a, b in pairwise([*square, square[0]])]
-        least, most = np.minimum.reduce(sides), np.maximum.reduce(sides)
-        square = [one / np.maximum(np.linalg.norm(one, axis=-1, keepdims=True), _ROUNDING) for one in square]
-        middle = np.mean(square, axis=0)
-        reach = np.maximum.reduce([_apart(one, middle) for one in square])
-        away = _apart(rows, middle) / np.maximum(reach, _ROUNDING)
+        least = most = np.zeros(rows.shape[:2])
+        for one, other in pairwise([*square, square[0]]):
+            side = np.einsum("ijk,ijk->ij", np.cross(one, other), rows)
+            least, most = np.minimum(least, side), np.maximum(most, side)
+        crossed = (least < -_ROUNDING) & (most > _ROUNDING)
+        if not crossed.any():
+            continue
+        around = np.stack([one[crossed] for one in square])
+        around /= np.maximum(np.linalg.norm(around, axis=-1, keepdims=True), _ROUNDING)
+        middle = around.mean(axis=0)
+        away = _apart(rows[crossed], middle) / np.maximum(_apart(around, middle).max(axis=0), _ROUNDING)
         # At a pole the sides of a cell cross, around its middle.
-        crossed = (least < -_ROUNDING) & (most > _ROUNDING) & (away > 0.05)
-        outside[start : start + _ROWS], far[start : start + _ROWS] = crossed, np.where(crossed, away, 0)
+        outside[start : start + _ROWS][crossed] = away > 0.05
+        far[start : start + _ROWS][crossed] = np.where(away > 0.05, away, 0)
     return outside, far
 
 

@@ -88,7 +88,8 @@ def _placed(index: Index, across: Horizontal, values: Values) -> Corners:
     if geographic:
         return grids.rectilinear(x, y, bounds_x, bounds_y)
     assert across.mapping is not None
-    lon, lat = np.meshgrid(grids.edges(x, bounds_x), grids.edges(y, bounds_y))
+    known = np.isfinite(y)[:, None] & np.isfinite(x)
+    lon, lat = np.meshgrid(grids.edges(grids.filled(x), bounds_x), grids.edges(grids.filled(y), bounds_y))
     if name == "rotated_latitude_longitude":
         pole = [
             _number(across.mapping, key) for key in ("grid_north_pole_longitude", "grid_north_pole_latitude")
@@ -97,7 +98,11 @@ def _placed(index: Index, across: Horizontal, values: Values) -> Corners:
         lon, lat = grids.rotated(lon, lat, pole[0], pole[1], north)
     else:
         lon, lat = _projected(across, lon, lat)
-    return Corners("curvilinear", grids.continuous(lon), lat, wrap=False, projection=name)
+    found = Corners("curvilinear", grids.continuous(lon), lat, wrap=False, projection=name)
+    if known.all():
+        return found
+    lon, lat = (np.where(known, one, np.nan) for one in found.centres())
+    return replace(found, middles=(lon, lat))
 
 
 def _projected(

@@ -6,6 +6,7 @@ import base64
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from posixpath import normpath
 from typing import Any, TypeAlias
 
@@ -146,8 +147,15 @@ class Index:
             found = self.variables.get(f"{group}/{name}" if group else name)
             if found is not None:
                 return found
-        elsewhere = [one for path, one in self.variables.items() if path.endswith(f"/{name}")]
+        elsewhere = self._named.get(name, [])
         return elsewhere[0] if len(elsewhere) == 1 else None
+
+    @cached_property
+    def _named(self) -> dict[str, list[Variable]]:
+        found: dict[str, list[Variable]] = {}
+        for one in self.variables.values():
+            found.setdefault(one.name, []).append(one)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return it as what JSON holds."""

@@ -91,9 +91,12 @@ def read(root: str, bodies: dict[str, bytes]) -> Index | None:
         try:
             parsed[key] = _parsed(name, body)
         except ProtocolError as error:
-            if "/" not in key:
+            if name == root:
                 raise
-            left_out[key.rpartition("/")[0]] = f"{key.rpartition('/')[2]}: {error.cause}"
+            path, _, document = key.rpartition("/")
+            left_out[path or document] = f"{document}: {error.cause}" if path else error.cause
+    if not parsed:
+        return None
     try:
         if last == "zarr.json":
             return _version_3(parsed, left_out)

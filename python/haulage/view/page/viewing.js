@@ -26,7 +26,14 @@ export const indexFor = (variable, asked) => Object.fromEntries(stepsOf(variable
 const queryOf = ({ name, variable, index }) => ({ name, var: variable.path, index: indexText(index) });
 // The places of a nest that moves are those of the step that is drawn.
 const stepOf = ({ variable, index }) => (variable.grid_along.length ? { index: indexText(Object.fromEntries(variable.grid_along.map((dim) => [dim, index[dim]]))) } : {});
-const gridOf = (one) => framed('grid', { name: one.name, grid: one.variable.grid, ...stepOf(one) }, one.file.etag, (found) => new Grid(found));
+// Places that stay from step to step are one grid: it is cut and sent to the card once.
+let latest = null;
+const alike = (one, other) => one.length === other.length && one.every((value, at) => Object.is(value, other[at]));
+const gridFrom = (found) => {
+  if (!latest || JSON.stringify(latest.head) !== JSON.stringify(found.head) || !alike(latest.data, found.data)) latest = { ...found, grid: new Grid(found) };
+  return latest.grid;
+};
+const gridOf = (one) => framed('grid', { name: one.name, grid: one.variable.grid, ...stepOf(one) }, one.file.etag, gridFrom);
 export const slabOf = (one, what = 'slab') => framed('slab', queryOf(one), one.file.etag, undefined, what);
 const differenceOf = (one, other) => {
   const second = queryOf(other);

@@ -141,8 +141,9 @@ class Application:
         asked = request.query_params.get("grid", "")
         for variable in opened.index.variables.values():
             across = axes.horizontal(opened.index, variable)
-            if across is not None and across.id == asked:
-                steps = views.places(variable, list(across.steps), request.query_params.get("index", ""))
+            id_, along = catalogue.grid_of(opened, variable, across) if across else ("", [])
+            if across is not None and id_ == asked:
+                steps = views.places(variable, along, request.query_params.get("index", ""))
                 what = views.Chosen(opened, variable, across, steps)
                 return self._versioned(
                     request,

@@ -133,6 +133,7 @@ def _variable(
     unread = {path: one[1] for path, one in along.items() if one[1]}
     why_not = unread.get(variable.path) or axes.why_not_drawn(index, variable)
     across = axes.horizontal(index, variable) if why_not is None else None
+    grid, along_grid = grid_of(opened, variable, across) if across else (None, [])
     said = {key: variable.attribute(key) for key in ("units", "long_name", "standard_name", "cell_methods")}
     return {
         "path": variable.path,
@@ -159,11 +160,23 @@ def _variable(
             }
             for axis in of
         ],
-        "grid": across.id if across else None,
-        "grid_along": list(across.steps) if across else [],
+        "grid": grid,
+        "grid_along": along_grid,
         "by_index": across is not None and _is_by_index(across, unread),
         "diverging": _diverges(variable),
     }
+
+
+def grid_of(opened: Opened, variable: Variable, across: Horizontal) -> tuple[str, list[str]]:
+    """Return the id of the grid of a variable, and the dimensions along which its places may change.
+
+    Of files that are shown as one, coordinates of one dimension are the same; others may change from file to
+    file.
+    """
+    dim = opened.parts.dim if opened.parts and across.is_curved else ""
+    if dim in across.steps or dim not in variable.dims:
+        return across.id, [*across.steps]
+    return f"{across.id}|{dim}", [*across.steps, dim]
 
 
 def _is_by_index(across: Horizontal, unread: dict[str, str]) -> bool:

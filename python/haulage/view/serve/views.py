@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,9 @@ class Chosen:
     places: dict[str, int]
 
     def corners(self, library: Library) -> grids.Corners:
-        """Return the corners of its cells."""
-        return library.corners(self.opened, self.across, self.places)
+        """Return the corners of its cells; of files that are shown as one, by the coordinates of its own."""
+        what = in_one_file(self) if self.across.is_curved else self
+        return library.corners(what.opened, what.across, what.places)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -88,12 +89,13 @@ def in_one_file(what: Chosen) -> Chosen:
     parts = what.opened.parts
     if parts is None:
         return what
-    step = what.places.get(parts.dim)
-    if step is None:
-        return replace(what, opened=parts.base, variable=parts.base.index.variables[what.variable.path])
-    file, (within, _) = next(parts.pieces(step, step + 1))
+    step, places = what.places.get(parts.dim), what.places
+    file = parts.base
+    if step is not None:
+        file, (within, _) = next(parts.pieces(step, step + 1))
+        places = {**places, parts.dim: within}
     its = file.index.variables[what.variable.path]
-    return replace(what, opened=file, variable=its, places={**what.places, parts.dim: within})
+    return Chosen(file, its, axes.horizontal(file.index, its) or what.across, places)
 
 
 def places(variable: Variable, dims: list[str], text: str) -> dict[str, int]:
