@@ -209,24 +209,43 @@ def test_pairs_in_every_format(counted: Haul, blobs: Container, tmp_path: Path, 
     assert "parse SRC" in counted("cp", "a", "b", "--pairs", "bad", code=2).stderr
 
 
-def test_a_pattern_in_a_url_is_told_to_go_into_include(haul: Haul, container: Container) -> None:
+def test_a_name_with_wildcards_is_what_matches_it(haul: Haul, container: Container) -> None:
+    content = {name: name.encode() for name in ("p/a1.nc", "p/a2.nc", "p/b.nc", "p/q/a3.nc", "p/a1.txt")}
+    put(container, content)
+    pattern = container.az("p/a*.nc")
+    listed = [line.split()[-1] for line in haul("ls", pattern).text.splitlines()]
+    assert listed == ["p/a1.nc", "p/a2.nc"]
+    assert json.loads(haul("du", pattern, "--json").stdout)["objects"] == 2
+    haul("cp", pattern, "out")
+    assert trees.contents(haul.folder / "out") == {"a1.nc": b"p/a1.nc", "a2.nc": b"p/a2.nc"}
+    # `*` passes `/`; other globs hold as well, and so do several sources and a sync that deletes.
+    haul("cp", container.az("p/[b]*"), container.az("p/q*"), "all")
+    assert set(trees.contents(haul.folder / "all")) == {"b.nc", "q/a3.nc"}
+    (haul.folder / "out/a9.nc").write_text("old")
+    (haul.folder / "out/kept.txt").write_text("not meant")
+    haul("sync", pattern, "out", "--delete")
+    assert set(trees.contents(haul.folder / "out")) == {"a1.nc", "a2.nc", "kept.txt"}
+    haul("cp", "out/a?.nc", container.az("up/"))
+    haul("mv", container.az("up/a*"), container.az("moved/"))
+    assert {"moved/a1.nc", "moved/a2.nc"} < set(container.contents())
+    haul("rm", container.az("moved/*"))
+    assert set(container.contents()) == set(content)
+    # A name that is there wins.
+    put(container, {"p/a*.nc": b"itself"})
+    haul("rm", pattern)
+    assert set(container.contents()) == set(content)
+
+
+def test_a_pattern_that_matches_nothing_is_not_found(haul: Haul, container: Container) -> None:
     put(container, {"path/a.nc": b"a"})
-    pattern, none = container.az("path/*.nc"), "names of objects hold no wildcards; "
-    include = f"{container.az('path/')} --include '*.nc'"
-    for hint, command in (
-        (f"{none}write {include}", ["cp", pattern, "out"]),
-        (f"{none}write {include}", ["sync", pattern, "out"]),
-        (f"{none}write {include}", ["rm", "-r", pattern]),
-        (f"{none}write -r {include}", ["rm", pattern]),
-        # These have no `--include`.
-        (f"{none}haul ls -r {container.az('path/')} lists those below", ["ls", pattern]),
-        (f"{none}haul ls -r {container.az('path/')} lists those below", ["du", pattern]),
-        (f"{none}haul ls -r {container.az('path/')} lists those below", ["stat", pattern]),
-        (f"{none}haul ls -r {container.az('path/')} lists those below", ["cat", pattern]),
-    ):
-        assert haul(*command, code=4).hints == {hint}, command
-    haul("cp", container.az("path/"), "out", "--include", "*.nc")
-    assert trees.contents(haul.folder / "out") == {"a.nc": b"a"}
+    pattern = container.az("path/x*.nc")
+    for command in (["cp", pattern, "out"], ["sync", pattern, "out"], ["rm", "-r", pattern], ["rm", pattern]):
+        assert "* passes /" in haul(*command, code=4).stderr, command
+    for command in (["ls", pattern], ["du", pattern]):
+        assert "none matches it" in haul(*command, code=4).stderr, command
+    for command in (["stat", pattern], ["cat", pattern]):
+        assert "one object is wanted here" in haul(*command, code=4).stderr, command
+    assert not (haul.folder / "out").exists()
 
 
 def test_max_duration_stops_with_130_and_the_next_run_goes_on(

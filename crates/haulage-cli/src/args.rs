@@ -367,6 +367,7 @@ pub fn copy_options(
             max_age: select.max_age,
         },
         max_duration: transfer.max_duration,
+        wildcards: true,
         include: select.include,
         exclude: select.exclude,
         store: StoreOptions { follow_symlinks: select.symlinks, ..store.options()? },
@@ -404,6 +405,7 @@ mod tests {
         assert_eq!(StoreOptions::default().stall_timeout, Duration::from_secs(30));
         let mut options = planned(&[]);
         options.store.config = StoreOptions::default().config;
+        assert!(std::mem::take(&mut options.wildcards), "a person writes them");
         assert_eq!(format!("{options:?}"), format!("{:?}", CopyOptions::default()));
     }
 }

@@ -84,11 +84,21 @@ struct About {
     checksum: ChecksumMode,
     /// The next run continues from what this one leaves.
     resumes: bool,
+    /// All is copied from one folder of this machine to another.
+    is_local: bool,
 }
 
 impl About {
     fn of(work: &Work, options: &CopyOptions) -> Self {
-        Self { checksum: options.checksum, resumes: work.resumes(options) }
+        let is_here = |name: &String| matches!(Address::parse(name, &options.store), Ok(Address::Local(_)));
+        let is_local = match work {
+            Work::Copy { sources, destination } | Work::Move { sources, destination } => {
+                sources.iter().all(is_here) && is_here(destination)
+            }
+            Work::Sync { source, destination, .. } => is_here(source) && is_here(destination),
+            _ => false,
+        };
+        Self { checksum: options.checksum, resumes: work.resumes(options), is_local }
     }
 }
 
@@ -143,6 +153,9 @@ async fn drive(
             render::warning_lines(&summary).iter().for_each(output::say);
         }
         render::summary_lines(&summary, about.checksum).iter().for_each(output::say);
+        if about.is_local && summary.objects_done > 0 && !summary.dry_run {
+            output::say("both names are of this machine; a container is written az://NAME or s3://NAME");
+        }
         render::chosen_line(&summary).filter(|_| output.verbose > 0).iter().for_each(output::say);
     }
     Ok(exit_code)

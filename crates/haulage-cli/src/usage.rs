@@ -130,7 +130,8 @@ fn secret_before(name: &str, args: &[OsString]) -> Option<&'static str> {
 
 /// What to write in place of an option of other tools.
 const OPTIONS: &[(&[&str], &str)] = &[
-    (&["-n", "--dryrun", "--simulate"], "use --dry-run"),
+    (&["-n"], "to say only what would be done: --dry-run; to keep what is there: --overwrite never"),
+    (&["--dryrun", "--simulate"], "use --dry-run"),
     (
         &["--transfers", "--checkers", "--numworkers", "--parallel", "--multi-thread-streams"],
         "leave it out, or use --concurrency: by default it follows the link",

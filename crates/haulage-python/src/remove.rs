@@ -26,7 +26,7 @@ pub(crate) fn remove<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = shared_options(options)?.store;
     let urls: Vec<String> = urls.into_iter().map(|Name(url)| url).collect();
-    let what = RemoveOptions { recursive, dry_run, include, exclude, max_delete };
+    let what = RemoveOptions { recursive, dry_run, include, exclude, max_delete, ..RemoveOptions::default() };
     let removed = enter(py, async {
         let mut removal = Removal::find(&urls, &what, &options).await?;
         let (mut total, mut names) = (RemoveReport::default(), Vec::new());

@@ -40,6 +40,7 @@ impl Clean {
             include: self.globs.include.clone(),
             exclude: self.globs.exclude.clone(),
             max_delete: self.remove.max_delete,
+            ..RemoveOptions::default()
         };
         let options = self.store.options()?;
         block_on_interruptible("clean", async {

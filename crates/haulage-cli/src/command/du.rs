@@ -6,7 +6,7 @@ use haulage::{Error, access};
 use serde_json::json;
 
 use super::help;
-use crate::args::{OutputArgs, StoreArgs};
+use crate::args::{GlobArgs, OutputArgs, StoreArgs};
 use crate::output::{self, Lines};
 use crate::progress::while_waiting;
 use crate::render::{count, printable, public_url};
@@ -17,15 +17,18 @@ use crate::stop::Ending;
 #[derive(Args, Debug)]
 #[command(after_help = help!(
     "  haul du az://climate/cmip6/
-  haul du --bytes az://climate az://archive"
+  haul du --bytes az://climate az://archive
+  haul du 'az://climate/cmip6/*.nc'             what matches"
 ))]
 pub struct Du {
-    /// Containers, prefixes or folders
+    /// Containers, prefixes or folders; with wildcards what matches
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
     /// Show sizes in bytes
     #[arg(long)]
     bytes: bool,
+    #[command(flatten)]
+    globs: GlobArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -34,10 +37,12 @@ impl Du {
     pub(super) fn run(self, output: OutputArgs) -> Ending {
         block_on_interruptible("measure", async {
             let options = self.store.options()?;
+            let GlobArgs { include, exclude } = &self.globs;
+            let usage_of = |url| access::disk_usage(url, include, exclude, &options);
             let mut lines = Lines::stdout();
             let mut code = 0;
             for url in &self.urls {
-                let usage = while_waiting("counting", output, access::disk_usage(url, &options)).await?;
+                let usage = while_waiting("counting", output, usage_of(url)).await?;
                 let (objects, bytes, url) = (usage.objects, usage.bytes, public_url(url));
                 for problem in &usage.problems {
                     code = code.max(output::problem(&Error::from(problem), output.quiet));

@@ -49,6 +49,7 @@ impl Rm {
         }
         let what = RemoveOptions {
             recursive: self.recursive,
+            wildcards: true,
             dry_run: self.remove.dry_run,
             include: self.globs.include,
             exclude: self.globs.exclude,

@@ -10,7 +10,7 @@ use super::shown;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::secret;
-use crate::stage::list::{marker_of, with_list_hint};
+use crate::stage::list::{Filter, Pattern, marker_of};
 use crate::store::azure::AzureStore;
 use crate::store::s3::S3Store;
 use crate::store::{
@@ -27,12 +27,43 @@ pub struct Listing {
     /// At most one page.
     ahead: JoinSet<(Pages, Result<Option<ListPage>>)>,
     folders: Folders,
+    /// Which of the names below `root` are wanted: what globs say, and a URL with wildcards.
+    filters: Vec<Filter>,
 }
 
 impl Listing {
     fn new(pages: Pages) -> Self {
         let folders = Folders { root: pages.root.clone(), ..Folders::default() };
-        Self { idle: Some(pages), ahead: JoinSet::new(), folders }
+        Self { idle: Some(pages), ahead: JoinSet::new(), folders, filters: Vec::new() }
+    }
+
+    /// Leaves out names below that these globs do not want; folders too, of a list of one level.
+    ///
+    /// # Errors
+    /// `Usage` for a glob that is none.
+    pub fn matching(mut self, include: &[String], exclude: &[String]) -> Result<Self> {
+        if !(include.is_empty() && exclude.is_empty()) {
+            self.filters.push(Filter::new(include, exclude)?);
+        }
+        Ok(self)
+    }
+
+    /// What the names that are compared lie below.
+    pub(super) fn root(&self) -> &str {
+        &self.folders.root
+    }
+
+    fn leave_out(&self, page: &mut ListPage) {
+        if self.filters.is_empty() {
+            return;
+        }
+        let wants = |key: &str| {
+            let name = key.strip_prefix(self.root()).unwrap_or_else(|| key.rsplit('/').next().unwrap_or(key));
+            self.filters.iter().all(|filter| filter.wants(name))
+        };
+        page.objects.retain(|object| wants(&object.key));
+        page.prefixes.retain(|prefix| wants(prefix.trim_end_matches('/')));
+        page.markers.retain(|marker| wants(&marker.key));
     }
 
     /// The next page, in byte order of the keys; `None` after the last. After an error the same page is asked for again. Folders that
@@ -58,7 +89,9 @@ impl Listing {
             Ok(Some(_)) => self.ask(pages),
             Ok(None) | Err(_) => self.idle = Some(pages),
         }
-        page
+        let mut page = page?;
+        page.iter_mut().for_each(|page| self.leave_out(page));
+        Ok(page)
     }
 
     fn ask(&mut self, mut pages: Pages) {
@@ -151,6 +184,24 @@ impl std::fmt::Debug for Pages {
 /// Lists what is at a path or URL: the object it names, or what is below it; `recursive` for all depths.
 /// An account without a container lists its containers, `recursive` all objects of all of them, named by container.
 pub fn list<'a>(url: &'a str, recursive: bool, options: &'a StoreOptions) -> BoxFuture<'a, Result<Listing>> {
+    listed(url, recursive, false, options)
+}
+
+/// The same of a URL that a person wrote: one with wildcards that nothing has the name of is all that matches it, at all depths.
+pub fn list_matching<'a>(
+    url: &'a str,
+    recursive: bool,
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<Listing>> {
+    listed(url, recursive, true, options)
+}
+
+pub(super) fn listed<'a>(
+    url: &'a str,
+    recursive: bool,
+    wildcards: bool,
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<Listing>> {
     Box::pin(async move {
         let opener = StoreOpener::new(options.clone())?;
         let account = match Address::parse(url, options)? {
@@ -204,14 +255,41 @@ pub fn list<'a>(url: &'a str, recursive: bool, options: &'a StoreOptions) -> Box
                 pages.first = marker_of(&place).await?.map(ListPage::of_marker);
             }
             if pages.first.is_none() {
-                let name = store.name(&key);
-                let missing =
-                    Error::new(ErrorKind::NotFound, "list", &*name, "no object has this name or prefix");
-                return Err(with_list_hint(missing, &name));
+                return match Pattern::of(&key).filter(|_| wildcards) {
+                    Some(pattern) => matches(&place, &pattern).await,
+                    None => {
+                        let cause = "no object has this name or prefix";
+                        Err(Error::new(ErrorKind::NotFound, "list", store.name(&key), cause))
+                    }
+                };
             }
         }
         Ok(Listing::new(pages))
     })
+}
+
+/// All that matches a name with wildcards, at all depths.
+async fn matches(place: &Location, pattern: &Pattern) -> Result<Listing> {
+    let Location { store, key, gate } = place;
+    let mut pages = Pages {
+        lister: store.list(pattern.request(place)),
+        api: store.api(Request::List),
+        name: store.name(key),
+        gate: gate.clone(),
+        root: pattern.folder.clone(),
+        first: None,
+    };
+    let filter = pattern.filter()?;
+    // The first page with a name that matches; before it nothing is to be shown.
+    while let Some(mut page) = pages.next().await? {
+        page.objects
+            .retain(|object| object.key.strip_prefix(&pages.root).is_some_and(|name| filter.wants(name)));
+        if !page.objects.is_empty() || !page.problems.is_empty() {
+            pages.first = Some(page);
+            return Ok(Listing { filters: vec![filter], ..Listing::new(pages) });
+        }
+    }
+    Err(Pattern::matches_nothing(place))
 }
 
 /// No pages.

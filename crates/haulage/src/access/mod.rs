@@ -23,7 +23,7 @@ use tokio::io::AsyncWrite;
 
 pub use self::clean::{CleanReport, Cleaning};
 pub use self::get::get;
-pub use self::list::{Listing, list};
+pub use self::list::{Listing, list, list_matching};
 pub use self::presign::presign;
 pub use self::put::put;
 pub use self::ranges::{get_first, get_ranges};
@@ -87,10 +87,15 @@ pub struct Usage {
     pub problems: Vec<Failure>,
 }
 
-/// Adds up objects and bytes at and below a path or URL.
-pub fn disk_usage<'a>(url: &'a str, options: &'a StoreOptions) -> BoxFuture<'a, Result<Usage>> {
+/// Adds up objects and bytes at and below a path or URL, of names below that the globs want.
+pub fn disk_usage<'a>(
+    url: &'a str,
+    include: &'a [String],
+    exclude: &'a [String],
+    options: &'a StoreOptions,
+) -> BoxFuture<'a, Result<Usage>> {
     Box::pin(async move {
-        let mut listing = list(url, true, options).await?;
+        let mut listing = list_matching(url, true, options).await?.matching(include, exclude)?;
         let mut usage = Usage::default();
         while let Some(page) = listing.next().await? {
             usage.problems.extend(page.problems.iter().map(Failure::from));

@@ -8,13 +8,13 @@ use std::collections::{HashSet, VecDeque};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 
-use super::list;
+use super::list::listed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;
 use crate::gate::{Gate, through};
 use crate::secret::redacted;
 use crate::spool::Spool;
-use crate::stage::list::{Emptied, Filter, glob, marker_of, with_glob_hint};
+use crate::stage::list::{Emptied, Filter, Pattern, marker_of};
 use crate::stage::remove::{Folders, clear_markers, delete_all};
 use crate::store::{Address, ListRequest, Location, Request, Store, StoreOpener, StoreOptions};
 
@@ -26,6 +26,8 @@ pub(super) const BATCH: u64 = 1000;
 pub struct RemoveOptions {
     /// Everything below a prefix or in a container, rather than one object.
     pub recursive: bool,
+    /// A URL that nothing has the name of, and that has wildcards, is all that matches it.
+    pub wildcards: bool,
     /// Only tell what would be removed.
     pub dry_run: bool,
     /// Only names (below what the URL names) that match one of these globs; all where empty.
@@ -37,6 +39,10 @@ pub struct RemoveOptions {
 }
 
 impl RemoveOptions {
+    fn is_pattern(&self, key: &str) -> bool {
+        self.wildcards && Pattern::of(key).is_some()
+    }
+
     /// Why so many, at all URLs together, are not removed; `None` where they may be.
     pub(super) fn refusal(&self, operation: &'static str, urls: &[String], count: u64) -> Option<Error> {
         let most = self.max_delete.filter(|most| count > *most)?;
@@ -139,25 +145,19 @@ impl Removal {
                     let container = store.identity("");
                     let of_container = searched.iter().filter(|(known, _)| *known == container);
                     let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
-                    let found = whole_list(url, &place, &above, &filter, options).await?;
+                    let found = whole_list(url, &place, &above, &filter, what.wildcards, options).await?;
                     searched.push((container, key.clone()));
                     found
                 } else {
                     let (api, name) = (store.api(Request::Look), store.name(key));
-                    let looked = through!(gate, api, name, trace => store.head(key, trace).await);
-                    let meta = looked.map_err(|error| match glob(&error, &name) {
-                        Some((folder, pattern)) => {
-                            let instead = format!("write -r {folder} --include '{pattern}'");
-                            error.hint(format!("names of objects hold no wildcards; {instead}"))
+                    match through!(gate, api, name, trace => store.head(key, trace).await) {
+                        Ok(meta) => one(key, meta.size, &filter)?,
+                        // Whoever writes a wildcard means several.
+                        Err(error) if error.kind() == ErrorKind::NotFound && what.is_pattern(key) => {
+                            whole_list(url, &place, &[], &filter, what.wildcards, options).await?
                         }
-                        None => error,
-                    })?;
-                    let wanted = filter.wants(Below::of(key).name(key));
-                    let mut one = Whole { left_out: !wanted, ..Whole::default() };
-                    if wanted {
-                        one.names.push(key, meta.size)?;
+                        Err(error) => return Err(error),
                     }
-                    one
                 };
                 found.push_back(Found { url: url.clone(), place, whole });
             }
@@ -241,6 +241,16 @@ impl<'a> Below<'a> {
     }
 }
 
+/// The object that a URL names, if the filter wants it.
+fn one(key: &str, size: u64, filter: &Filter) -> Result<Whole> {
+    let wanted = filter.wants(Below::of(key).name(key));
+    let mut one = Whole { left_out: !wanted, ..Whole::default() };
+    if wanted {
+        one.names.push(key, size)?;
+    }
+    Ok(one)
+}
+
 /// Everything at and below a URL that the filter wants, when the list has come to its end; without what was found `above` or below other
 /// URLs already.
 async fn whole_list(
@@ -248,15 +258,13 @@ async fn whole_list(
     place: &Location,
     above: &[Below<'_>],
     filter: &Filter,
+    wildcards: bool,
     options: &StoreOptions,
 ) -> Result<Whole> {
     let key = place.key.as_str();
-    let listed = list(url, true, options).await;
-    let mut listing = listed.map_err(|error| {
-        let name = error.object_name().to_owned();
-        with_glob_hint(error, &name)
-    })?;
-    let below = Below::of(key);
+    let mut listing = listed(url, true, wildcards, options).await?;
+    let matched = Pattern::of(key).filter(|pattern| wildcards && pattern.folder == listing.root());
+    let below = matched.as_ref().map_or_else(|| Below::of(key), |pattern| Below::of(&pattern.folder));
     let mut found = Whole::default();
     let (mut is_object, mut is_marked) = (false, false);
     while let Some(page) = listing.next().await? {
@@ -278,7 +286,7 @@ async fn whole_list(
             }
         }
     }
-    if !is_object && (is_marked || marker_of(place).await?.is_some()) {
+    if matched.is_none() && !is_object && (is_marked || marker_of(place).await?.is_some()) {
         found.emptied = Some(Emptied { place: place.clone(), filter: filter.clone() });
     }
     Ok(found)

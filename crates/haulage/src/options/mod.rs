@@ -87,6 +87,8 @@ pub struct CopyOptions {
     /// Where it is kept what jobs found of their links, so that the next one begins with it; nowhere by default, the
     /// command says [`links_folder`].
     pub links: Option<PathBuf>,
+    /// A source that nothing has the name of, and that has wildcards, is all that matches it. Programs pass names as they are.
+    pub wildcards: bool,
     /// Only names (below the source) that match one of these globs; all where empty.
     pub include: Vec<String>,
     /// No names that match one of these globs.
@@ -138,6 +140,7 @@ impl Default for CopyOptions {
             polite: false,
             profile: None,
             links: None,
+            wildcards: false,
             include: Vec::new(),
             exclude: Vec::new(),
             bounds: Bounds::default(),

@@ -37,7 +37,7 @@ async fn ask_everything(options: &StoreOptions, file: &str) {
     copy(file, &url, options.clone()).await;
     access::stat(&url, options).await.unwrap();
     assert!(access::list(&url, false, options).await.unwrap().next_page().await.unwrap().is_some());
-    assert_eq!(access::disk_usage("az://shared", options).await.unwrap().objects, 1);
+    assert_eq!(access::disk_usage("az://shared", &[], &[], options).await.unwrap().objects, 1);
     assert_eq!(access::cat(&url, options, &mut read).await.unwrap(), 5);
     let what = RemoveOptions::default();
     let mut cleaning = Cleaning::find(&["az://shared".to_owned()], &what, options).await.unwrap();

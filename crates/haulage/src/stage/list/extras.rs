@@ -157,8 +157,8 @@ impl Listing {
             self.check_by_witness("sync", &destination, &source).await?;
         }
         let allow_empty = delete.allow_empty && !source.store.capabilities().folders;
-        match self.shape(&source, false).await {
-            Ok(Shape::Tree(pages)) => {
+        match self.meant(source.clone(), false).await {
+            Ok((source, Shape::Tree(pages))) => {
                 self.tree(&source, pages, &destination, Wanted::Deleted(delete), &own).await
             }
             Err(missing) if missing.kind() == ErrorKind::NotFound && allow_empty => {
@@ -169,7 +169,7 @@ impl Listing {
                 Err(missing.hint("check the name of the source: nothing is deleted where it is missing"))
             }
             Err(error) => Err(error),
-            Ok(Shape::One(meta)) => {
+            Ok((source, Shape::One(meta))) => {
                 let name = source.store.name(&meta.key);
                 let cause = "this is a single object, beside which nothing can be deleted";
                 Err(Error::new(ErrorKind::Usage, "sync", name, cause)

@@ -2,6 +2,7 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
+use super::Pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Bounds;
 use crate::store::ObjectMeta;
@@ -16,9 +17,25 @@ pub(crate) struct Filter {
     plain_globs: Vec<String>,
     bounds: Bounds,
     now_ns: i128,
+    /// What a source with wildcards matches.
+    pattern: Option<GlobSet>,
 }
 
 impl Filter {
+    /// From now on wants only what matches this, too.
+    ///
+    /// # Errors
+    /// `Usage` where it is no glob.
+    pub(super) fn matching(&mut self, pattern: Option<&Pattern>) -> Result<()> {
+        self.pattern = pattern.map(Pattern::filter).transpose()?.and_then(|filter| filter.include);
+        Ok(())
+    }
+
+    /// Whether it is of a source with wildcards.
+    pub(super) fn is_of_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
     pub(crate) fn new(include: &[String], exclude: &[String]) -> Result<Self> {
         let included = (!include.is_empty()).then(|| globs(include)).transpose()?;
         let is_plain = |glob: &&String| {
@@ -33,6 +50,7 @@ impl Filter {
             plain_globs,
             bounds: Bounds::default(),
             now_ns: 0,
+            pattern: None,
         })
     }
 
@@ -62,7 +80,8 @@ impl Filter {
     }
 
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.include.as_ref().is_none_or(|globs| globs.is_match(name)) && !self.exclude.is_match(name)
+        let within = |globs: &Option<GlobSet>| globs.as_ref().is_none_or(|globs| globs.is_match(name));
+        within(&self.include) && within(&self.pattern) && !self.exclude.is_match(name)
     }
 }
 

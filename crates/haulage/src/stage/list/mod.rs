@@ -16,6 +16,7 @@ mod named;
 mod one;
 mod pages;
 mod pairs;
+mod pattern;
 mod shape;
 mod tree;
 mod vouched;
@@ -34,6 +35,7 @@ pub(crate) use self::marker::{Emptied, marker_of};
 pub(crate) use self::named::check_names;
 pub(crate) use self::one::{as_prefix, find};
 use self::one::{names_none, one};
+pub(crate) use self::pattern::{Pattern, with_list_hint};
 use self::shape::{Shape, below};
 use self::vouched::Vouched;
 use super::plan::{Existing, Pair, Place};
@@ -87,6 +89,8 @@ pub(crate) struct Listing {
     pub(crate) found: mpsc::Sender<Listed>,
     /// The job's own record and receipt, which are no content.
     outputs: Vec<PathBuf>,
+    /// Sources may have wildcards.
+    wildcards: bool,
     /// Names that are asked for instead of listing what is there.
     names: Option<NameList>,
     /// Only one object is meant, never what lies below a name.
@@ -145,6 +149,7 @@ impl Listing {
             overwrite: options.overwrite,
             found,
             outputs: options.outputs().cloned().collect(),
+            wildcards: options.wildcards,
             names: options.names.clone(),
             single: false,
             ahead_max: usize::MAX,
@@ -244,7 +249,8 @@ impl Listing {
                 }
                 let own = self.own_keys(source)?;
                 let source = self.opener.open(source)?;
-                match self.shape(&source, true).await? {
+                let (source, shape) = self.meant(source, true).await?;
+                match shape {
                     Shape::One(meta) => {
                         self.verify_one(source, destination, meta).await?;
                         self.check_bounds(work)
@@ -270,9 +276,12 @@ impl Listing {
             return Err(Error::new(ErrorKind::Usage, "copy", name, "a stream has no name")
                 .hint("write the name of the object after the last /"));
         }
-        let shape = match from_stream || to_stream {
-            true => Shape::One(find(&source, "copy").await?),
-            false => self.shape(&source, false).await?,
+        let (source, shape) = match from_stream || to_stream {
+            true => {
+                let found = Shape::One(find(&source, "copy").await?);
+                (source, found)
+            }
+            false => self.meant(source, false).await?,
         };
         let meta = match shape {
             Shape::Tree(_) if self.single => {
@@ -408,31 +417,4 @@ impl Listing {
     async fn send(&self, listed: Listed) -> Result<()> {
         self.found.send(listed).await.map_err(|_| Gone.into())
     }
-}
-
-/// What is not there may have been meant as a pattern, which a name of a store is not.
-pub(crate) fn with_glob_hint(error: Error, name: &str) -> Error {
-    match glob(&error, name) {
-        Some((folder, pattern)) => {
-            error.hint(format!("names of objects hold no wildcards; write {folder} --include '{pattern}'"))
-        }
-        None => error,
-    }
-}
-
-/// The same where there is no `--include`.
-pub(crate) fn with_list_hint(error: Error, name: &str) -> Error {
-    match glob(&error, name) {
-        Some((folder, _)) => {
-            error.hint(format!("names of objects hold no wildcards; haul ls -r {folder} lists those below"))
-        }
-        None => error,
-    }
-}
-
-/// The folder and the pattern, where what is not there looks like one.
-pub(crate) fn glob<'a>(error: &Error, name: &'a str) -> Option<(&'a str, &'a str)> {
-    let at = name.find(['*', '?', '[', '{']).filter(|_| error.kind() == ErrorKind::NotFound)?;
-    let slash = name[..at].rfind('/').map_or(0, |slash| slash + 1);
-    Some(name.split_at(slash))
 }

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::one::{as_prefix, names_none};
 use super::pages::Pages;
-use super::{Listing, ahead, with_glob_hint};
+use super::{Listing, Pattern, ahead};
 use crate::error::{ErrorKind, Result};
 use crate::gate::through;
 use crate::store::{ListRequest, Location, ObjectMeta, Request};
@@ -21,6 +21,28 @@ pub(super) enum Shape {
 }
 
 impl Listing {
+    /// What a name stands for, and where that is: one with wildcards that nothing has, for all below its folder that matches it.
+    pub(super) async fn meant(&mut self, location: Location, verify: bool) -> Result<(Location, Shape)> {
+        self.filter.matching(None)?;
+        let shape = self.shape(&location, verify).await;
+        let pattern = Pattern::of(&location.key).filter(|_| self.wildcards);
+        let Some(pattern) = pattern else { return Ok((location, shape?)) };
+        match shape {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(Shape::Tree(mut pages)) => {
+                if pages.first().await?.is_some_and(|page| !page.is_empty()) {
+                    return Ok((location, Shape::Tree(pages)));
+                }
+            }
+            Ok(one) => return Ok((location, one)),
+            Err(_) => {}
+        }
+        self.filter.matching(Some(&pattern))?;
+        let request = ListRequest { begin_small: !verify, ..pattern.request(&location) };
+        let pages = Pages::of(&*location.store, request, location.gate.clone());
+        Ok((pattern.place(&location), Shape::Tree(pages)))
+    }
+
     /// Whether a location is an object or a folder of them.
     pub(super) async fn shape(&self, location: &Location, verify: bool) -> Result<Shape> {
         let Location { store, key, gate } = location;
@@ -51,7 +73,7 @@ impl Listing {
                     Ok(Some(page)) if !page.is_empty() => Ok(Shape::Tree(pages)),
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
                     // The answer to the first question says it best.
-                    _ => Err(with_glob_hint(missing, &name)),
+                    _ => Err(missing),
                 }
             }
         }

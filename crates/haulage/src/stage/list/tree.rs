@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::extras::{Gathered, Wanted};
 use super::one::as_prefix;
 use super::pages::Pages;
-use super::{Emptied, Listed, Listing, ahead, with_glob_hint};
+use super::{Emptied, Listed, Listing, Pattern, ahead};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
@@ -95,7 +95,10 @@ impl Listing {
             }
         }
         let found = Found { seen, chosen, any, whole: extras.whole, bounded: self.filter.is_bounded() };
-        let missed = missed(source, wanted, &found);
+        let missed = match self.filter.is_of_pattern() && found.chosen == 0 {
+            true => Some(Pattern::matches_nothing(source)),
+            false => missed(source, wanted, &found),
+        };
         match (wanted, there.into_gap()) {
             (Wanted::Deleted(_), gap) => match missed.or(gap).or(extras.gap.take()) {
                 Some(error) => return Err(error),
@@ -177,7 +180,7 @@ fn missed(source: &Location, wanted: Wanted, found: &Found) -> Option<Error> {
         _ if found.any || source.store.capabilities().folders || source.key.is_empty() => None,
         _ => {
             let remedy = format!("list what is there with: haul ls {}", source.store.name(""));
-            error("no object has this prefix".to_owned(), &remedy).map(|error| with_glob_hint(error, &name))
+            error("no object has this prefix".to_owned(), &remedy)
         }
     }
 }
