@@ -165,6 +165,16 @@ def test_what_hdf5_cannot_read_is_left_out_alone(tmp_path: Path) -> None:
         assert set(references(opened(tmp_path, path.name), "a.h5")[1]) == {name}
 
 
+def test_values_whose_attributes_cannot_be_read_are_not_drawn(tmp_path: Path, sentence: Sentence) -> None:
+    """They were drawn as if they had none."""
+    with h5py.File(world(tmp_path / "a.h5"), "a") as file:
+        file["v"].attrs["scale_factor"] = file["t"].attrs["note"] = np.zeros((), [("a", "f4")])
+    with viewing(tmp_path) as viewer:
+        found = {one["path"]: one for one in viewer.file("a.h5")["variables"]}
+        assert (found["v"]["drawn"], found["t"]["drawn"]) == (False, True)
+        sentence(found["v"]["why_not"])
+
+
 def test_what_the_store_does_not_answer_is_not_left_out(tmp_path: Path) -> None:
     """It was, for good: the index is kept."""
     world(tmp_path / "a.h5")
@@ -190,9 +200,11 @@ def test_what_the_store_does_not_answer_is_not_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("form", "document"), [(2, ".zarray"), (3, "zarr.json")])
 def test_metadata_that_are_none_leave_out_their_array_alone(form: Any, document: str, tmp_path: Path) -> None:
     made = xr.Dataset(dict.fromkeys("abcd", (("lat", "lon"), VALUES)), {"lat": LAT, "lon": LON})
-    made.to_zarr(tmp_path / "w.zarr", zarr_format=form, consolidated=False)
-    for name, text in (("a", "{"), ("b", "[]"), ("c", "{}")):
+    for group in (None, "g"):
+        made.to_zarr(tmp_path / "w.zarr", zarr_format=form, consolidated=False, group=group)
+    for name, text in (("a", "{"), ("b", "[]"), ("c", "{}"), ("g/d", "{")):
         (tmp_path / "w.zarr" / name / document).write_text(text)
+    (tmp_path / "w.zarr/g" / (".zgroup" if form == 2 else document)).write_text("{")
     if form == 2:
         (tmp_path / "w.zarr/.zmetadata").write_text("{")
         (tmp_path / "w.zarr/.zattrs").write_text("{")
@@ -203,8 +215,10 @@ def test_metadata_that_are_none_leave_out_their_array_alone(form: Any, document:
         while not place.names()[1]:
             pass
         assert found["left_out"] == store_references(place, root)[1]
-        assert set(found["left_out"]) - {".zattrs", ".zmetadata"} == {"a", "b", "c"}
-        assert {one["path"] for one in found["variables"]} == {"d", "lat", "lon"}
+        assert set(found["left_out"]) - {".zattrs", ".zmetadata"} == {"a", "b", "c", "g", "g/d"}
+        assert [group["path"] for group in found["groups"]] == ["g"]
+        assert viewer.get("/api/slab", name=root, var="g/a").status == 200
+        assert {one["path"] for one in found["variables"]} >= {"d", "lat", "lon", "g/a", "g/lat"}
 
 
 @pytest.mark.parametrize(

@@ -98,18 +98,20 @@ UNORDERED = np.array([10.0, 30, 20, 40])
 @pytest.mark.parametrize(
     ("lat", "lon", "wrong"),
     [
-        (UNORDERED, LON, "lat"),
-        ([0, 0, 0, 0], LON, "lat"),
-        ([-60, -20, 0, -10], LON, "lat"),
-        (LAT, [0, 10, 5, 20], "lon"),
-        (*np.meshgrid(UNORDERED, LON / 9, indexing="ij"), "lat and lon"),
-        (*np.meshgrid(LAT, [0, 10, 5, 20], indexing="ij"), "lat and lon"),
+        (UNORDERED, LON, "lat are not in order"),
+        ([-60, -20, 0, -10], LON, "lat are not in order"),
+        (LAT, [0, 10, 5, 20], "lon are not in order"),
+        (*np.meshgrid(UNORDERED, LON / 9, indexing="ij"), "lat and lon are not in order"),
+        (*np.meshgrid(LAT, [0, 10, 5, 20], indexing="ij"), "lat and lon are not in order"),
+        # Never written; or an idealised run of WRF.
+        ([0, 0, 0, NAN], LON, "lat are all the same"),
+        (np.zeros((4, 4)), np.zeros((4, 4)), "lat and lon are all the same"),
     ],
 )
 def test_places_that_are_not_in_order_are_drawn_by_index(lat: Any, lon: Any, wrong: str) -> None:
     """Cells were drawn half-way between their neighbours in the file, wherever those are."""
     found = placed(lat, lon)
-    assert (found.kind, found.why_by_index) == ("index", f"the values of {wrong} are not in order")
+    assert (found.kind, found.why_by_index) == ("index", f"the values of {wrong}")
 
 
 @pytest.mark.parametrize("name", ["rotated_latitude_longitude", "mercator"])
@@ -132,6 +134,13 @@ def test_a_cell_of_two_dimensions_whose_place_is_wrong_is_not_drawn() -> None:
     assert np.argwhere(hidden).tolist() == [[5, 7], [9, 9]]
     areas = grids.areas(placed(lat, lon))
     assert np.array_equal(np.isnan(areas), hidden)
+
+
+@pytest.mark.parametrize("rows", [3, 5, 73])
+def test_cells_at_a_pole_have_a_place(rows: int) -> None:
+    lat, lon = np.meshgrid(np.linspace(-90, 90, rows), np.arange(0.0, 360, 30), indexing="ij")
+    for found in (placed(lat, lon), placed(lat.T, lon.T)):
+        assert (found.kind, found.hidden()) == ("curvilinear", None)
 
 
 def test_bounds_that_are_not_those_of_the_centres_are_not_used() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,9 +12,9 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 #: Degrees over which cells without a place are drawn: less than half of the world, so that none comes twice.
 _WIDE = 120.0
 #: The share of the cells that may lie elsewhere than between their neighbours: swaths of satellites overlap.
-_MOST_OUTSIDE = 0.25
-#: Rows of cells that are looked at at once, and what rounding leaves of zero.
-_ROWS, _ROUNDING = 256, 1e-12
+_MOST_TURNED = 0.2
+#: What rounding leaves of zero.
+_ROUNDING = 1e-12
 #: How often cells are left out that lie elsewhere.
 _PASSES = 4
 
@@ -146,11 +145,11 @@ def rectilinear(
 def in_order(values: Array) -> bool:
     """Return whether values rise or fall from one to the next; those that are unknown do not count.
 
-    >>> [in_order(np.array(one)) for one in ([1.0, 2, 2], [3.0, np.nan, 1], [1.0, 3, 2], [0.0, 0, 0])]
-    [True, True, False, False]
+    >>> [in_order(np.array(one)) for one in ([1.0, 2, 2], [3.0, np.nan, 1], [1.0, 3, 2])]
+    [True, True, False]
     """
     steps = np.diff(values[np.isfinite(values)])
-    return not len(steps) or bool(((steps >= 0).all() or (steps <= 0).all()) and steps.any())
+    return bool((steps >= 0).all() or (steps <= 0).all())
 
 
 def around(lon: Array) -> Array:
@@ -200,18 +199,18 @@ def curvilinear(lon: Array, lat: Array) -> Corners | None:
     lon, lat = (np.array(one, np.float64) for one in (lon, lat))
     for _ in range(_PASSES):
         points = _points(lon, lat)
-        good = np.all(np.isfinite(points), axis=-1)
+        good, turned = np.all(np.isfinite(points), axis=-1), _turned(points)
+        if turned.sum() > _MOST_TURNED * good.sum():
+            return None
+        lon[~good] = np.nan
         points = np.where(good[..., None], points, 0)
         padded = np.pad(_grown(points), ((0, 0), (0, 0), (0, 0)))
         corners = padded[1:, 1:] + padded[:-1, 1:] + padded[1:, :-1] + padded[:-1, :-1]
-        outside, away = _outside(points, corners)
-        if (outside & good).sum() > _MOST_OUTSIDE * good.sum():
-            return None
-        lon[~good] = np.nan
-        if not (away > 1).any():
+        astray = _astray(points, corners, turned)
+        if not (astray > 1).any():
             break
         # The one that is farthest off has taken its neighbours along.
-        lon[good & (away > 1) & (away == _around(away))] = np.nan
+        lon[(astray > 1) & (astray == _around(astray))] = np.nan
     x, y, z = np.moveaxis(corners, -1, 0)
     corner_lat = np.rad2deg(np.arctan2(z, np.hypot(x, y)))
     corner_lon = np.rad2deg(np.arctan2(y, x))
@@ -225,32 +224,27 @@ def curvilinear(lon: Array, lat: Array) -> Corners | None:
     return Corners("curvilinear", corner_lon, corner_lat, wrap, middles=(lon, lat))
 
 
-def _outside(points: Array, corners: Array) -> tuple[Array, Array]:
-    """Return which points are not between the corners of their cell; and how far from its middle those are.
+def _turned(points: Array) -> Array:
+    """Return which points are not between the one before and the next, along rows or along columns."""
+    found = np.zeros(points.shape[:2], bool)
+    for of, rows in ((found, points), (found.T, points.swapaxes(0, 1))):
+        steps = np.diff(rows, axis=0)
+        lengths = np.linalg.norm(steps, axis=-1)
+        ahead = np.einsum("ijk,ijk->ij", steps[:-1], steps[1:])
+        # More than around a circle of three.
+        of[1:-1] |= ahead < -0.7 * lengths[:-1] * lengths[1:]
+    return found
 
-    The farthest of the corners is at 1.
-    """
-    outside, far = np.zeros(points.shape[:2], bool), np.zeros(points.shape[:2])
-    if min(outside.shape) < 2:
-        return outside, far
-    for start in range(0, len(points), _ROWS):
-        rows, of = points[start : start + _ROWS], corners[start : start + _ROWS + 1]
-        square = [of[:-1, :-1], of[:-1, 1:], of[1:, 1:], of[1:, :-1]]
-        least = most = np.zeros(rows.shape[:2])
-        for one, other in pairwise([*square, square[0]]):
-            side = np.einsum("ijk,ijk->ij", np.cross(one, other), rows)
-            least, most = np.minimum(least, side), np.maximum(most, side)
-        crossed = (least < -_ROUNDING) & (most > _ROUNDING)
-        if not crossed.any():
-            continue
-        around = np.stack([one[crossed] for one in square])
-        around /= np.maximum(np.linalg.norm(around, axis=-1, keepdims=True), _ROUNDING)
-        middle = around.mean(axis=0)
-        away = _apart(rows[crossed], middle) / np.maximum(_apart(around, middle).max(axis=0), _ROUNDING)
-        # At a pole the sides of a cell cross, around its middle.
-        outside[start : start + _ROWS][crossed] = away > 0.05
-        far[start : start + _ROWS][crossed] = np.where(away > 0.05, away, 0)
-    return outside, far
+
+def _astray(points: Array, corners: Array, suspected: Array) -> Array:
+    """Return how far points are from the middle of their cell, whose farthest corner is at 1; 0 for most."""
+    found = np.zeros(points.shape[:2])
+    y, x = np.nonzero(suspected)
+    around = np.stack([corners[y + a, x + b] for a in (0, 1) for b in (0, 1)])
+    around /= np.maximum(np.linalg.norm(around, axis=-1, keepdims=True), _ROUNDING)
+    middle = around.mean(axis=0)
+    found[y, x] = _apart(points[y, x], middle) / np.maximum(_apart(around, middle).max(axis=0), _ROUNDING)
+    return found
 
 
 def _around(values: Array) -> Array:

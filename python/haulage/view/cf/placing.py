@@ -74,6 +74,11 @@ def _placed(index: Index, across: Horizontal, values: Values) -> Corners:
             raise Unplaced(f"{one.path} has no values")
     if across.is_points:
         return grids.points(x, y)
+    same = [
+        one.path for one, along in ((across.y, y), (across.x, x)) if along.size > 1 and not _spread(along)
+    ]
+    if len(same) >= y.ndim:
+        raise Unplaced(f"the values of {' and '.join(same)} are all the same")
     if y.ndim == 2:
         found = grids.curvilinear(x, y)
         if found is None:
@@ -179,6 +184,10 @@ def _on_plane(values: np.ndarray[Any, Any], one: Variable, across: Horizontal) -
         raise Unplaced(f"{one.path} changes along {', '.join(others)}")
     first: np.ndarray[Any, Any] = values[0]
     return first
+
+
+def _spread(values: np.ndarray[Any, Any]) -> float:
+    return float(np.nanmax(values) - np.nanmin(values))
 
 
 def _in_degrees(values: Values) -> Values:

@@ -143,7 +143,7 @@ class Index:
         """
         if name.startswith(("/", "../")):
             return self.variables.get(normpath(f"/{variable.group}/{name}" if name[0] == "." else name)[1:])
-        for group in _upwards(variable.group):
+        for group in upwards(variable.group):
             found = self.variables.get(f"{group}/{name}" if group else name)
             if found is not None:
                 return found
@@ -202,7 +202,8 @@ def with_own_dimensions(variables: dict[str, Variable], dimensions: dict[str, in
     return found
 
 
-def _upwards(group: str) -> Iterator[str]:
+def upwards(group: str) -> Iterator[str]:
+    """Yield a group and those above it, up to the root."""
     while group:
         yield group
         group = group.rpartition("/")[0]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from haulage.errors import ProtocolError
-from haulage.view.index.model import Index, Keyed, Variable, with_own_dimensions
+from haulage.view.index.model import Index, Keyed, Variable, upwards, with_own_dimensions
 
 #: Objects that describe a group or an array; the first of a store is the one that people open.
 ROOTS = ("zarr.json", ".zgroup", ".zarray")
@@ -186,6 +186,8 @@ def _index(
     # What labels a dimension says how long it is.
     dimensions |= {path: one.shape[0] for path, one in variables.items() if one.dims == (path,)}
     variables = with_own_dimensions(variables, dimensions)
+    # Groups that nothing describes, or nothing that can be read.
+    groups = {path: {} for one in variables.values() for path in upwards(one.group)} | groups
     rest = {path: attributes for path, attributes in groups.items() if path}
     return Index("zarr", dimensions, groups[""], rest, variables, left_out)
 
