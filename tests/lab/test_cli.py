@@ -139,6 +139,8 @@ def test_a_run_can_be_doubted(haul: Haul, plan: Path, tmp_path: Path) -> None:
     trials = json.loads((tmp_path / "run/confirmations.json").read_text())["trials"]
     assert "base" in {trial["name"] for trial in trials}
     assert "as they were" in haul("lab", "verify", "run", "--quick").stderr
+    assert " cells, " in haul("lab", "rerun", "run", "--estimate").text
+    assert not (tmp_path / "run-rerun-1").exists()
     again = haul("lab", "rerun", "run")
     assert "ratio" in again.text
     assert (tmp_path / "run-rerun-1/manifest.json").is_file()

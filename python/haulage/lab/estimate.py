@@ -26,6 +26,8 @@ _TIMES_JSON = {"atom": 5.7, "json-full": 3.0, "json-minimal": 1.4, "arrow": 0.5}
 _ROW_NS = 15e3
 #: Some thirty short transfers.
 CONFIRM_NS = 20e9
+#: The analysis and its page.
+REPORT_NS = 10e9
 #: What one machine moves over its own loopback, both ends on it.
 _MACHINE_BITS_PER_SECOND = 8e9
 
@@ -57,8 +59,10 @@ class Estimate:
         return f"{counted(self.cells, 'cell')}, {moved}, {requests}, {took}, {price}"
 
 
-def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool = False) -> Estimate:
-    """Say what the cells will take, with the ceiling, and with a confirmation if there will be one."""
+def estimate(
+    plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool = False, report: bool = False
+) -> Estimate:
+    """Say what the cells will take, with the ceiling, and with a confirmation and a report if they follow."""
     writes = reads = up = down = 0
     time_ns: float | None = 0.0
     for cell in cells:
@@ -73,6 +77,7 @@ def estimate(plan: Plan, target: Target, cells: Sequence[Cell], *, confirm: bool
     if time_ns is not None:
         time_ns += ceiling_ns(plan, target, cells)
         time_ns += CONFIRM_NS if confirm and plan.one_path else 0.0
+        time_ns += REPORT_NS if report else 0.0
     prices = plan.prices
     cost = (
         None

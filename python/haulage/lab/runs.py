@@ -34,6 +34,11 @@ class Run:
     folder: Path
     manifest: dict[str, Any]
 
+    def __repr__(self) -> str:
+        """Return the folder, the state and how far it has come: a manifest has hundreds of values."""
+        cells = f"{self.manifest.get('cells_done', 0)} of {self.manifest.get('cells_planned', 0)} cells"
+        return f"Run({str(self.folder)!r}, {self.state}, {cells})"
+
     @property
     def state(self) -> str:
         """``complete``; ``stopped`` if it can be continued; ``running``."""

@@ -183,6 +183,7 @@ fn rerun() -> Command {
                 to(),
                 insecure_http(),
                 option("out", "DIR", "Where to write [default: beside DIRECTORY, -rerun-N]"),
+                switch("estimate", "Print what it takes, without running it").id("only_estimate"),
             ])
             .args(step("compare", "no-compare", "Do not compare them"))
             .after_help(end(

@@ -74,7 +74,8 @@ def run(
             nodes_at.check(wanted, where)
             for arm, why in left_out.items():
                 say(f"left out: {arm}: {why}")
-            takes = estimate(wanted, where, schedule(wanted), confirm=not no_confirm)
+            cells = schedule(wanted)
+            takes = estimate(wanted, where, cells, confirm=not no_confirm, report=not no_report)
             if only_estimate:
                 echo(json.dumps(vars(takes)) if as_json else str(takes))
                 return
@@ -155,6 +156,7 @@ def rerun(
     insecure_http: bool,
     out: str | None,
     no_compare: bool,
+    only_estimate: bool,
     progress: str,
     quiet: bool,
     as_json: bool,
@@ -162,12 +164,20 @@ def rerun(
 ) -> None:
     """Repeat the run in DIRECTORY: same plan, seed and order; put both side by side."""
     from haulage import lab as library
+    from haulage.lab.estimate import estimate
     from haulage.lab.runner import target_of
+    from haulage.lab.schedule import schedule
 
     say = Talk(quiet)
     where = target_of(Path(directory), target, insecure_http=insecure_http)
+    wanted = library.load(directory).plan
+    takes = estimate(wanted, where, schedule(wanted), report=not no_compare)
+    if only_estimate:
+        echo(json.dumps(vars(takes)) if as_json else str(takes))
+        return
     own_network(where)
     _try(where)
+    say(f"{wanted.name} on {where.text}: {takes}")
     with interrupted_by_term(), progress_of(progress, quiet) as show:
         again = library.rerun(directory, out, target=target, insecure_http=insecure_http, on_progress=show)
     say(f"into {again.folder}: {again.state}")
