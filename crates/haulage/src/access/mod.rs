@@ -1,5 +1,5 @@
-//! Single questions to a store: list, stat, count, read; what writes one object from memory (`put`); and what removes
-//! objects and makes containers (`remove`).
+//! Single questions to a store: list, stat, count, read; what writes one object from memory (`put`); what removes
+//! objects (`remove`); and what makes and removes containers (`container`).
 //!
 //! Each takes what the user wrote, retries as a job would, and returns when it is done. What moves many objects
 //! is a [`crate::job`]. What goes out of here holds no secret that we know.
@@ -8,6 +8,7 @@
 //! awaits them.
 
 mod clean;
+mod container;
 mod get;
 mod in_order;
 mod list;
@@ -22,15 +23,14 @@ use futures_util::future::BoxFuture;
 use tokio::io::AsyncWrite;
 
 pub use self::clean::{CleanReport, Cleaning};
+pub use self::container::{make_container, remove_container};
 pub use self::get::get;
 pub use self::list::{Listing, list, list_matching};
 pub use self::presign::presign;
 pub use self::put::put;
 pub use self::ranges::{get_first, get_ranges};
 pub use self::reader::Reader;
-pub use self::remove::{
-    Removal, RemoveOptions, RemoveReport, check_remote, make_container, remove_container,
-};
+pub use self::remove::{Removal, RemoveOptions, RemoveReport, check_remote};
 pub use self::session::Sessions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Failure;

@@ -22,13 +22,13 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// What is in a folder, or, if that is nothing, its marker.
-    pub(super) fn of_folder(folder: &Location, request: ListRequest) -> Self {
-        Self::read(&*folder.store, request, folder.gate.clone(), Some(folder.clone()))
-    }
-
     pub(super) fn of(store: &dyn Store, request: ListRequest, gate: Gate) -> Self {
         Self::read(store, request, gate, None)
+    }
+
+    /// The same of what is in a folder, or, if that is nothing, of its marker.
+    pub(super) fn of_folder(folder: &Location, request: ListRequest) -> Self {
+        Self::read(&*folder.store, request, folder.gate.clone(), Some(folder.clone()))
     }
 
     fn read(store: &dyn Store, request: ListRequest, gate: Gate, mut folder: Option<Location>) -> Self {
@@ -75,6 +75,12 @@ impl Pages {
             self.first = self.pages.recv().await;
         }
         self.first.as_ref()
+    }
+
+    /// The same, where nothing came, with this page.
+    pub(super) fn with(mut self, page: ListPage) -> Self {
+        self.first = Some(Ok(page));
+        self
     }
 
     /// Asks for no more, and lets what was asked for come.

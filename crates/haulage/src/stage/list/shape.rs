@@ -6,10 +6,10 @@ use tokio::time::timeout;
 
 use super::one::{as_prefix, names_none};
 use super::pages::Pages;
-use super::{Listing, Pattern, ahead};
+use super::{Listing, Pattern, ahead, marker_of};
 use crate::error::{ErrorKind, Result};
 use crate::gate::through;
-use crate::store::{ListRequest, Location, ObjectMeta, Request};
+use crate::store::{ListPage, ListRequest, Location, ObjectMeta, Request};
 
 /// Whether a name is an object or a folder takes two questions. When the first is not answered by now, the second goes too.
 const ASIDE: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl Listing {
             Ok(looked) => (looked, None),
             Err(_) => {
                 self.prepare(location, ahead::TREE);
-                let pages = below(location, verify);
+                let pages = all_below(location, verify);
                 (looking.await, Some(pages))
             }
         };
@@ -67,13 +67,16 @@ impl Listing {
                 Ok(Shape::One(meta))
             }
             Err(missing) => {
-                let mut pages = pages.unwrap_or_else(|| below(location, verify));
+                let mut pages = pages.unwrap_or_else(|| all_below(location, verify));
                 match pages.first().await {
                     // What could not be read lies below it too.
                     Ok(Some(page)) if !page.is_empty() => Ok(Shape::Tree(pages)),
                     Err(worse) if worse.kind() != ErrorKind::NotFound => Err(worse),
-                    // The answer to the first question says it best.
-                    _ => Err(missing),
+                    _ => match marker_of(location).await? {
+                        Some(marker) => Ok(Shape::Tree(pages.with(ListPage::of_marker(marker)))),
+                        // The answer to the first question says it best.
+                        None => Err(missing),
+                    },
                 }
             }
         }
@@ -88,11 +91,16 @@ fn answered(looked: Result<ObjectMeta>) -> Result<Result<ObjectMeta>> {
     }
 }
 
-/// The list of all below a folder or prefix.
+/// The list of all below a folder or prefix, or, if that is nothing, of its marker.
 pub(super) fn below(location: &Location, verify: bool) -> Pages {
-    Pages::of_folder(location, all_below(location, verify))
+    Pages::of_folder(location, request(location, verify))
 }
 
-fn all_below(location: &Location, verify: bool) -> ListRequest {
+/// The same without the marker.
+fn all_below(location: &Location, verify: bool) -> Pages {
+    Pages::of(&*location.store, request(location, verify), location.gate.clone())
+}
+
+fn request(location: &Location, verify: bool) -> ListRequest {
     ListRequest { prefix: as_prefix(&location.key), begin_small: !verify, ..ListRequest::default() }
 }
