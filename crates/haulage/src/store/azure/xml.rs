@@ -288,7 +288,7 @@ mod tests {
             <Content-Type>text/plain</Content-Type><Content-Encoding>gzip</Content-Encoding><Cache-Control /><Content-MD5>1B2M2Y8AsgTpgAmY7PhCfg==</Content-MD5><LeaseStatus>unlocked</LeaseStatus>\
             </Properties><Metadata><haulage_crc64>00000000000000ff</haulage_crc64><haulage_mtime_ns>-5</haulage_mtime_ns>\
             <Name>not the name</Name><Etag>nor this</Etag></Metadata><OrMetadata /></Blob>\
-            <BlobPrefix><Name>a&amp;d/</Name></BlobPrefix>\
+            <BlobPrefix><Name>a&amp;d/</Name><Properties><ResourceType>directory</ResourceType><Content-Length>0</Content-Length></Properties></BlobPrefix>\
             <Blob><Name Encoded=\"true\">a&amp;e%EF%BF%BE%25</Name><Properties><Etag>\"2\"</Etag>\
             <Content-Length>0</Content-Length></Properties><Metadata><mtime>1970-01-01T00:00:00.000000007Z</mtime></Metadata></Blob>\
             <Blob><Name>folder</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
