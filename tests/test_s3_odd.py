@@ -11,6 +11,7 @@ import pytest
 import trees
 from command import Haul, Result
 from endpoints import S3Endpoint
+from sentences import Sentence
 from twists import XML, Answer, Asked, Door, Twist, door, first, refusal
 
 MIB = 1 << 20
@@ -170,6 +171,27 @@ def test_etags_may_come_without_quotes_and_in_capitals(tmp_path: Path) -> None:
         haul = command(tmp_path, at.service)
         again = haul("cp", "tree", "s3://box/in/", "--json").summary
         assert (again["objects_skipped"], again["bytes_done"]) == (2, 0)
+
+
+def test_what_has_a_weak_etag_is_copied_and_not_deleted(tmp_path: Path, sentence: Sentence) -> None:
+    """No condition names it, so nothing would spare a version that somebody writes meanwhile."""
+
+    def weakened(_: Asked, answer: Answer) -> Answer:
+        headers = {n: f"W/{v}" if n.lower() == "etag" else v for n, v in answer.headers.items()}
+        return Answer(answer.status, headers, answer.body.replace(b"<ETag>", b"<ETag>W/"))
+
+    with door(change=weakened) as at:
+        move(tmp_path, at)
+        haul = command(tmp_path, at.service)
+        for source, destination in (("s3://box/in/small", "moved"), ("s3://box/in/", "all")):
+            went = haul("mv", source, destination, "--json", code=1)
+            assert {one["kind"] for event in went.events for one in event.get("failures", ())} == {
+                "unsupported"
+            }
+            sentence(went.hints)
+        gone = [asked.path for asked in at.seen if asked.method == "DELETE"]
+        assert all(path.endswith(".witness") for path in gone), gone
+        assert {"in/small", "in/large"} <= set(haul("ls", "-r", "s3://box/").text.split())
 
 
 def test_a_list_whose_names_are_not_escaped_is_read_as_it_is(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ SEEN = {
     8: "secrets that a service repeats were printed",
     12: "any status 2xx was a success, and a checksum that never came a proof",
     15: "a blob came down under the name of a leftover",
-    17: "a checksum that cannot be read passed for none",
+    17: "a checksum that cannot be read passed for a proof",
     20: "names that turn text round were printed as they are",
     21: "heads and bodies that hardly move were waited for without end",
     25: "an account was counted as empty, and could be removed",

@@ -148,7 +148,10 @@ ENDLESS = (
         "A blob that never ends, whose length nobody states",
         lines=(FILE, CAT, TREE),
         bends=on("get", goes_on(b"more ")),
-        kind="protocol",
+        code=5,
+        kind="integrity",
+        must="no more of it is read than was listed",
+        slow=True,
     ),
 )
 
@@ -256,7 +259,8 @@ CHUNKS = (
         "A blob in chunks, whose length nobody states",
         lines=(FILE, CAT),
         bends=on("get", chunked()),
-        kind="protocol",
+        code=0,
+        must="it is as long as it was listed",
     ),
     Case(
         "chunks-and-length",

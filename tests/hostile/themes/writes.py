@@ -132,8 +132,9 @@ CHECKSUMS = (
             f"A checksum of what was received that cannot be read: `{text}`",
             lines=UPLOADS,
             bends=on(*WRITES, header(CHECKSUM, text)),
-            kind="protocol",
-            must="it does not pass for none",
+            code=0,
+            proof="sent",
+            must="the proof is `sent`, and nobody says that bytes were checked",
             seen=17,
         )
         for name, text in UNREADABLE.items()

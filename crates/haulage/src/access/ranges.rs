@@ -16,7 +16,7 @@ use crate::gate::through;
 use crate::options::CopyOptions;
 use crate::stage::list::find;
 use crate::stage::verify::check_crc64;
-use crate::store::{BlockRange, GetOptions, Location, ObjectMeta, Request, StoreOpener};
+use crate::store::{BlockRange, GetOptions, Location, ObjectMeta, Request, StoreOpener, Version};
 use crate::task::joined;
 use crate::units::ByteSize;
 
@@ -57,6 +57,7 @@ pub fn get_ranges<'a>(
             Reading { concurrency: wishes.concurrency.unwrap_or(CONCURRENCY).max(1), block, location };
         let mut failed = None;
         if wanted.iter().all(|range| range.len <= AT_ONCE) {
+            let version = version.map(|etag| Version::from(etag.to_owned()));
             match reading.all(&wanted, version).await {
                 // So it ends where a range does not reach, and where that goes beyond the end.
                 Err(error) if matches!(error.kind(), ErrorKind::SourceChanged | ErrorKind::Protocol) => {
@@ -71,12 +72,9 @@ pub fn get_ranges<'a>(
         }
         let there: Vec<BlockRange> = wanted.iter().map(|range| range.within(meta.size)).collect();
         match failed {
-            Some(error) if there == wanted => Err(error),
-            _ => {
-                reading
-                    .all(&there, Some(&meta.etag).filter(|etag| !etag.is_empty()).map(String::as_str))
-                    .await
-            }
+            // A condition may not have matched a weak ETag.
+            Some(error) if there == wanted && !meta.weak => Err(error),
+            _ => reading.all(&there, Some(meta.version())).await,
         }
     })
 }
@@ -101,8 +99,12 @@ pub fn get_first<'a>(
         let range = BlockRange { offset: 0, len };
         let Location { store, key, gate } = &location;
         let (api, name) = (store.api(Request::Get), store.name(key));
-        let options =
-            GetOptions { range: Some(range), up_to: true, if_match: None, range_checksum: len <= most };
+        let options = GetOptions {
+            range: Some(range),
+            up_to: true,
+            range_checksum: len <= most,
+            ..GetOptions::default()
+        };
         let read = through!(gate, api, name; range, trace => {
             let fetched = async {
                 let got = store.get(key, &options, trace).await?;
@@ -140,8 +142,8 @@ struct Reading {
 }
 
 impl Reading {
-    async fn all(&self, ranges: &[BlockRange], version: Option<&str>) -> Result<Vec<Bytes>> {
-        let version: Option<Arc<str>> = version.map(Arc::from);
+    async fn all(&self, ranges: &[BlockRange], version: Option<Version>) -> Result<Vec<Bytes>> {
+        let version = version.map(Arc::new);
         let pieces: Vec<BlockRange> = ranges.iter().flat_map(|range| cut(*range, self.block)).collect();
         let read = |piece| spawned(self.location.clone(), piece, version.clone());
         let mut pieces = std::pin::pin!(stream::iter(pieces).map(read).buffered(self.concurrency));
@@ -150,8 +152,8 @@ impl Reading {
             let mut whole = Whole::Nothing;
             while whole.len() < range.len {
                 let Some(read) = pieces.next().await else { break };
-                let (bytes, etag) = read?;
-                if seen.get_or_insert_with(|| etag.clone()) != &etag {
+                let (bytes, meta) = read?;
+                if !seen.get_or_insert_with(|| meta.version()).may_be(&meta) {
                     return Err(replaced(&self.location));
                 }
                 whole
@@ -216,8 +218,12 @@ impl Whole {
     }
 }
 
-/// A piece and the ETag that it came with, read by a task of its own, which ends with the future.
-async fn spawned(from: Location, range: BlockRange, version: Option<Arc<str>>) -> Result<(Bytes, String)> {
+/// A piece and what came with it, read by a task of its own, which ends with the future.
+async fn spawned(
+    from: Location,
+    range: BlockRange,
+    version: Option<Arc<Version>>,
+) -> Result<(Bytes, ObjectMeta)> {
     let mut task = JoinSet::new();
     task.spawn(async move { piece(&from, range, version.as_deref()).await });
     match task.join_next().await {
@@ -226,22 +232,22 @@ async fn spawned(from: Location, range: BlockRange, version: Option<Arc<str>>) -
     }
 }
 
-async fn piece(from: &Location, range: BlockRange, version: Option<&str>) -> Result<(Bytes, String)> {
+async fn piece(from: &Location, range: BlockRange, version: Option<&Version>) -> Result<(Bytes, ObjectMeta)> {
     let Location { store, key, gate } = from;
     let (api, name) = (store.api(Request::Get), store.name(key));
     let options = GetOptions {
         range: Some(range),
-        up_to: false,
-        if_match: version.map(str::to_owned),
+        if_match: version.cloned(),
         range_checksum: range.len <= store.capabilities().range_checksum_max,
+        ..GetOptions::default()
     };
     through!(gate, api, name; range, trace => {
         let fetched = async {
             let got = store.get(key, &options, trace).await?;
-            let (etag, stated) = (got.meta.etag, got.crc64);
+            let (meta, stated) = (got.meta, got.crc64);
             let bytes = got.payload.collect().await?;
             check_crc64(&name, Crc64::of(&bytes), stated)?;
-            Ok((bytes, etag))
+            Ok((bytes, meta))
         };
         fetched.await
     })

@@ -22,7 +22,8 @@ pub(crate) async fn open(
     let options = GetOptions {
         range,
         up_to: false,
-        if_match: (!listed.etag.is_empty()).then(|| listed.etag.clone()),
+        if_match: (!listed.etag.is_empty() || listed.modified_ns != 0).then(|| listed.version()),
+        size: Some(listed.size),
         range_checksum: range.is_some_and(|range| range.len <= most),
     };
     let got = store.get(key, &options, trace).await?;
@@ -32,7 +33,7 @@ pub(crate) async fn open(
     let cause = format!("it had {} bytes when listed and has {} now", listed.size, got.meta.size);
     let error = |kind| Error::new(kind, "read", store.name(key), cause);
     // The same version has the same size: then it is the answer that is wrong.
-    if !listed.etag.is_empty() && listed.etag == got.meta.etag {
+    if !listed.etag.is_empty() && !listed.weak && listed.etag == got.meta.etag {
         return Err(error(ErrorKind::Integrity).retry(Retry::Backoff));
     }
     Err(error(ErrorKind::SourceChanged))

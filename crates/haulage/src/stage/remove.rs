@@ -70,7 +70,7 @@ impl Doomed {
     /// Adds a name with its copy.
     pub(crate) fn push(&mut self, key: &str, size: u64, version: &Version, copy: &Copy) -> Result<()> {
         self.names.push(key, size)?;
-        self.versions.push(&version.etag, version.modified_s as u64)?;
+        self.versions.push(version.condition().unwrap_or_default(), version.modified_s as u64)?;
         let Some(Copies { names, etags, .. }) = &mut self.copies else { return Ok(()) };
         names.push(&copy.key, u64::from(copy.origin == Origin::Found))?;
         etags.push(&copy.etag, 0)
@@ -105,7 +105,7 @@ impl Doomed {
             }
             let mut with_copies = with_copies.into_iter();
             let take_one = |((key, size), (etag, modified_s)): ((String, u64), (String, u64))| {
-                let version = Version { etag, modified_s: modified_s as i64 };
+                let version = Version { modified_s: modified_s as i64, ..Version::from(etag) };
                 let (store, gate, copy) = (&*store, &gate, with_copies.next());
                 async move {
                     let outcome = take(store, &key, &version, copy, gate).await;

@@ -87,11 +87,13 @@ impl Rule {
             return Err(Broken::new("the answer states a length and comes in chunks, which state another"));
         }
         short(headers, &ETAG)?;
-        if self.etag && etag(headers).is_none() {
+        // What is read may be known by its time.
+        let dated = self.body == Body::Content && is_dated(headers);
+        if self.etag && etag(headers).is_none() && !dated {
             return Err(Broken::new("the answer names no version (ETag)"));
         }
         match self.body {
-            Body::Nothing if length(headers).is_ok_and(|length| length > 0) => {
+            Body::Nothing if matches!(length(headers), Ok(Some(1..))) => {
                 Err(Broken::new("the answer has a body, where none belongs"))
             }
             Body::Nothing | Body::Headers => Ok(()),
@@ -154,13 +156,35 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// The version that an answer names, without quotes.
 pub(super) fn etag(headers: &HeaderMap) -> Option<&str> {
-    text(headers, &ETAG).map(|etag| etag.trim_matches('"')).filter(|etag| !etag.is_empty())
+    text(headers, &ETAG).map(|etag| opaque(etag).0).filter(|etag| !etag.is_empty())
 }
 
-/// How many bytes follow.
-pub(super) fn length(headers: &HeaderMap) -> Result<u64, Broken> {
-    let stated = text(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    stated.ok_or_else(|| Broken::new("the answer does not say how many bytes it has"))
+/// Whether the ETag of an answer is weak.
+pub(super) fn is_weak(headers: &HeaderMap) -> bool {
+    text(headers, &ETAG).is_some_and(|etag| opaque(etag).1)
+}
+
+/// An ETag without quotes, and whether it is weak. A proxy may weaken the ETag of what it passes on, so both forms are compared
+/// without that mark (RFC 9110, 8.8.3.2).
+pub(super) fn opaque(etag: &str) -> (&str, bool) {
+    let weak = etag.strip_prefix("W/");
+    (weak.unwrap_or(etag).trim_matches('"'), weak.is_some())
+}
+
+/// Whether an answer says when the object was written, and is the service's: the page of a portal has a time, too.
+fn is_dated(headers: &HeaderMap) -> bool {
+    let is_ours = |name: &HeaderName| ["x-ms-", "x-amz-"].iter().any(|its| name.as_str().starts_with(its));
+    let is_page =
+        text(headers, &CONTENT_TYPE).is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/html"));
+    let date = text(headers, &LAST_MODIFIED).and_then(|date| httpdate::parse_http_date(date).ok());
+    date.is_some() && !is_page && headers.keys().any(is_ours)
+}
+
+/// How many bytes follow; `None` if only their end tells, as in chunks.
+pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, Broken> {
+    let Some(stated) = headers.get(CONTENT_LENGTH) else { return Ok(None) };
+    let parsed = stated.to_str().ok().and_then(|length| length.parse().ok());
+    parsed.map(Some).ok_or_else(|| Broken::new("the answer's Content-Length is no number"))
 }
 
 /// A document is what it says that it is, as far as it says.

@@ -8,9 +8,9 @@ use http::header::{
 };
 use http::response::Parts;
 
-use super::answer::{self, Broken, in_a_while};
+use super::answer::{self, in_a_while};
 use super::asked::Asked;
-use super::{ObjectMeta, Precondition, Properties};
+use super::{BlockRange, GetOptions, GetResult, ObjectMeta, Precondition, Properties, Store, Trace};
 use crate::error::{Error, ErrorKind, Result, Retry};
 use crate::http::Relayed;
 
@@ -27,6 +27,7 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
         key: key.to_owned(),
         size: size.unwrap_or_default(),
         etag: etag(headers),
+        weak: answer::is_weak(headers),
         modified_ns: get(&LAST_MODIFIED).and_then(http_date_ns).unwrap_or_default(),
         content_type: get(&CONTENT_TYPE).map(str::to_owned),
         ..ObjectMeta::default()
@@ -42,6 +43,67 @@ pub(super) fn etag(headers: &HeaderMap) -> String {
 /// the whole: `bytes 0-9/100`.
 pub(super) fn whole_of(headers: &HeaderMap) -> Option<&str> {
     text(headers, &CONTENT_RANGE).and_then(|range| range.rsplit_once('/')).map(|(_, whole)| whole)
+}
+
+/// How many bytes an answer to `options` brings of the object, which is a `what`. `None` for a whole of which that is unknown: in
+/// chunks it states no length, and packed on the way (Content-Encoding) it has another one.
+pub(super) fn extent<P: Copy>(
+    what: &str,
+    meta: &ObjectMeta,
+    headers: &HeaderMap,
+    options: &GetOptions,
+    asked: Asked<'_, P>,
+) -> Result<Option<u64>> {
+    let changed = |how| Err(asked.error(ErrorKind::SourceChanged, format!("the {what} {how}")));
+    // Asked for by If-Match, which not every server knows.
+    if options.if_match.as_ref().is_some_and(|version| !version.may_be(meta)) {
+        return changed("was replaced while it was read");
+    }
+    let not_believed = |broken| asked.not_believed(broken);
+    let len = answer::length(headers).map_err(not_believed)?;
+    let Some(range) = options.range_of(meta.size) else {
+        let odd = len.is_none() || meta.weak || options.size.is_some_and(|size| len != Some(size));
+        return Ok(len.or(options.size).filter(|_| !(odd && headers.contains_key(CONTENT_ENCODING))));
+    };
+    if options.if_match.is_none() && meta.size < range.end() {
+        return changed("is shorter than it was when listed");
+    }
+    answer::whole_of_range(headers, range).map_err(not_believed)?;
+    match len {
+        // The same object has the same bytes: it is the answer that is wrong.
+        Some(len) if len != range.len => {
+            let cause = format!("{len} bytes came, where {} were asked for", range.len);
+            Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff))
+        }
+        _ => Ok(Some(range.len)),
+    }
+}
+
+/// Reads the whole as a range: an answer to a range says which it is, and nobody packs it.
+pub(super) async fn as_range(
+    store: &dyn Store,
+    key: &str,
+    options: &GetOptions,
+    trace: &Trace,
+) -> Result<GetResult> {
+    let len = match options.size {
+        Some(size) => size,
+        None => store.head(key, trace).await?.size,
+    };
+    let range = Some(BlockRange { offset: 0, len });
+    store.get(key, &GetOptions { range, range_checksum: true, ..options.clone() }, trace).await
+}
+
+/// The size of an object of which the answer to a HEAD does not tell it.
+pub(super) async fn measure(store: &dyn Store, meta: &ObjectMeta, trace: &Trace) -> Result<u64> {
+    let range = Some(BlockRange { offset: 0, len: 1 });
+    let first = GetOptions { range, up_to: true, if_match: Some(meta.version()), ..GetOptions::default() };
+    match store.get(&meta.key, &first, trace).await {
+        Ok(got) => Ok(got.meta.size),
+        // HTTP has no range of an object of no bytes.
+        Err(error) if error.status() == Some(416) => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// What somebody has given the object, without tags and tier; its metadata is that which begins with `prefix` and of which
@@ -147,17 +209,13 @@ pub(super) fn set_etag<P>(
     set(headers, name, &format!("\"{}\"", etag.trim_matches('"')), asked)
 }
 
-/// A checksum that the service states of a body; `None` where it states none. One that cannot be read is no such thing.
+/// A checksum that the service states of a body. One that cannot be read proves nothing, as if there were none.
 pub(super) fn checksum<T>(
     headers: &HeaderMap,
     name: &HeaderName,
     parse: impl Fn(&str) -> Option<T>,
-) -> Result<Option<T>, Broken> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    match value.to_str().ok().and_then(parse) {
-        Some(checksum) => Ok(Some(checksum)),
-        None => Err(Broken(format!("the answer's {name} cannot be read"))),
-    }
+) -> Option<T> {
+    text(headers, name).and_then(parse)
 }
 
 /// The service's id for a request, in the header of this name. It is kept for every attempt, so one that is longer than any id is

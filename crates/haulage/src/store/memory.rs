@@ -82,6 +82,7 @@ impl MemoryStore {
             key: key.to_owned(),
             size: bytes.len() as u64,
             etag: format!("\"{:x}\"", objects.versions),
+            weak: false,
             modified_ns: now.as_nanos() as i128,
             source_modified_ns: attributes.source_modified_ns,
             crc64: Some(crc64),
@@ -138,7 +139,7 @@ impl Store for MemoryStore {
 
     async fn get(&self, key: &str, options: &GetOptions, trace: &Trace) -> Result<GetResult> {
         let (meta, bytes) = self.find("read", key)?;
-        if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
+        if options.if_match.as_ref().is_some_and(|version| !version.may_be(&meta)) {
             return Err(Error::new(
                 ErrorKind::SourceChanged,
                 "read",

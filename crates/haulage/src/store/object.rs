@@ -18,6 +18,8 @@ pub struct ObjectMeta {
     pub size: u64,
     /// Changes whenever the content does: an ETag, or what stands for one on a file system.
     pub etag: String,
+    /// The ETag is weak: the content may have changed all the same, and no condition matches it (RFC 9110, 13.1.1).
+    pub weak: bool,
     /// Last change at this store, in nanoseconds since 1970.
     pub modified_ns: i128,
     /// Last change of the file this object was copied from, in nanoseconds since 1970.
@@ -37,7 +39,7 @@ pub struct ObjectMeta {
 impl ObjectMeta {
     /// Which version this is.
     pub fn version(&self) -> Version {
-        Version { etag: self.etag.clone(), modified_s: second(self.modified_ns) }
+        Version { etag: self.etag.clone(), weak: self.weak, modified_s: second(self.modified_ns) }
     }
 }
 
@@ -46,7 +48,9 @@ impl ObjectMeta {
 pub struct Version {
     /// Its ETag, which the same bytes may have again.
     pub etag: String,
-    /// When it was written, in seconds since 1970: a list may tell more of a time than a look does.
+    /// The ETag is weak.
+    pub weak: bool,
+    /// When it was written, in seconds since 1970: a list may tell more of a time than a look does. 0 if unknown.
     pub modified_s: i64,
 }
 
@@ -54,6 +58,31 @@ impl Version {
     /// Whether this is what was found.
     pub fn is_of(&self, found: &ObjectMeta) -> bool {
         self.etag == found.etag && self.modified_s == second(found.modified_ns)
+    }
+
+    /// The ETag that a condition can name.
+    pub fn condition(&self) -> Option<&str> {
+        Some(&*self.etag).filter(|etag| !self.weak && !etag.is_empty())
+    }
+
+    /// Whether an answer to a read may be of this version: the ETags decide; where one is missing or weak, the times do too.
+    pub fn may_be(&self, told: &ObjectMeta) -> bool {
+        let both = !self.etag.is_empty() && !told.etag.is_empty();
+        if both && (self.etag != told.etag || !(self.weak || told.weak)) {
+            return self.etag == told.etag;
+        }
+        match (self.modified_s, second(told.modified_ns)) {
+            // The service has looked at the condition, or nothing is known.
+            (0, _) | (_, 0) => both || self.condition().is_some(),
+            (then, now) => then == now,
+        }
+    }
+}
+
+impl From<String> for Version {
+    /// The version of an ETag alone.
+    fn from(etag: String) -> Self {
+        Self { etag, weak: false, modified_s: 0 }
     }
 }
 
@@ -68,8 +97,10 @@ pub struct GetOptions {
     pub range: Option<BlockRange>,
     /// The object may end before the range does; what there is of it is read. An answer tells how long the object is.
     pub up_to: bool,
-    /// Fail with `SourceChanged` unless the object still has this ETag.
-    pub if_match: Option<String>,
+    /// Fail with `SourceChanged` unless the object is still of this version.
+    pub if_match: Option<Version>,
+    /// How long the object is, as far as that is known: an answer in chunks does not tell.
+    pub size: Option<u64>,
     /// Ask for a checksum of exactly the bytes returned.
     pub range_checksum: bool,
 }

@@ -162,7 +162,7 @@ async fn preconditions_hold_objects_still() {
     let same = PutOptions { precondition: Precondition::IfMatch(etag.clone()), ..PutOptions::default() };
     put(&store, "k", b"two", &same).await.unwrap();
     assert_eq!(put(&store, "k", b"three", &same).await.unwrap_err().kind(), ErrorKind::Exists);
-    let options = GetOptions { if_match: Some(etag), ..GetOptions::default() };
+    let options = GetOptions { if_match: Some(etag.into()), ..GetOptions::default() };
     let error = store.get("k", &options, &trace()).await.unwrap_err();
     assert_eq!((error.kind(), error.status()), (ErrorKind::SourceChanged, Some(412)));
     assert_eq!(&read(&store, "k", &GetOptions::default()).await.1[..], b"two");

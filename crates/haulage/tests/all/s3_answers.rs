@@ -10,7 +10,7 @@ use haulage::http::{HttpClient, HttpOptions};
 use haulage::store::s3::S3Store;
 use haulage::store::{
     Attributes, BlockRange, CopySource, GetOptions, ListRequest, Payload, PutOptions, Store, StoreOptions,
-    Trace,
+    Trace, Version,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -198,7 +198,7 @@ async fn a_range_is_exactly_the_one_that_was_asked_for() {
     let range = Some(BlockRange { offset: 2, len: 3 });
     let get = async |answer: String| {
         let (store, _) = server(vec![answer]).await;
-        let options = GetOptions { range, if_match: Some("e".into()), ..GetOptions::default() };
+        let options = GetOptions { range, if_match: Some("e".to_owned().into()), ..GetOptions::default() };
         store.get("k", &options, &trace()).await
     };
     let with = |headers: &str| answer("206 Partial Content", &format!("{TAKEN}{headers}"), "345");
@@ -213,6 +213,54 @@ async fn a_range_is_exactly_the_one_that_was_asked_for() {
         (answer("200 OK", TAKEN, "123456789"), ErrorKind::Protocol),
     ] {
         assert_eq!(get(wrong.clone()).await.unwrap_err().kind(), kind, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_answer_does_not_say_is_known_from_a_list_or_asked_of_a_range() {
+    const DATED: &str = "x-amz-request-id: 1\r\nlast-modified: Thu, 01 Jan 1970 00:00:02 GMT\r\n";
+    let chunked = |headers: &str| {
+        format!("HTTP/1.1 200 OK\r\n{headers}transfer-encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n")
+    };
+    let (etag, weak) = (TAKEN, "etag: W/\"e\"\r\n");
+    let range = |etag: &str| {
+        answer("206 Partial Content", &format!("{etag}content-range: bytes 0-8/9\r\n"), "123456789")
+    };
+    let packed = answer("200 OK", &format!("{weak}content-encoding: gzip\r\n"), "packed");
+    let listed = Version { modified_s: 2, ..Version::from("e".to_owned()) };
+    let get = async |answers: Vec<String>, version: &Version, size| {
+        let requests = answers.len();
+        let (store, asked) = server(answers).await;
+        let options = GetOptions { if_match: Some(version.clone()), size, ..GetOptions::default() };
+        let got = store.get("k", &options, &trace()).await?;
+        assert_eq!((got.meta.size, asked.lock().unwrap().len()), (9, requests));
+        let conditions = asked.lock().unwrap().iter().filter(|one| one.contains("if-match: \"e\"")).count();
+        assert_eq!(conditions > 0, version.condition().is_some());
+        got.payload.collect().await
+    };
+    let head = format!("HTTP/1.1 200 OK\r\n{etag}\r\n");
+    let first = answer("206 Partial Content", &format!("{etag}content-range: bytes 0-0/9\r\n"), "1");
+    for (answers, version, size) in [
+        (vec![chunked(etag)], listed.clone(), Some(9)),
+        (vec![chunked(etag), head, first, range(etag)], listed.clone(), None),
+        (vec![chunked(&format!("{weak}{DATED}"))], listed.clone(), Some(9)),
+        (vec![chunked(weak)], Version { weak: true, ..listed.clone() }, Some(9)),
+        (vec![chunked(DATED)], Version { etag: String::new(), ..listed.clone() }, Some(9)),
+        (vec![packed.clone(), range(etag)], listed.clone(), Some(9)),
+        (vec![packed.replace("W/", ""), range(etag)], listed.clone(), Some(9)),
+    ] {
+        assert_eq!(get(answers.clone(), &version, size).await.unwrap(), "123456789", "{answers:?}");
+    }
+    let later = DATED.replace(":02", ":03");
+    for (answer, kind) in [
+        (chunked(etag).replace("9\r\n1", "8\r\n"), ErrorKind::Integrity),
+        (chunked(&format!("{weak}{later}")), ErrorKind::SourceChanged),
+        (chunked(&later), ErrorKind::SourceChanged),
+        (chunked(""), ErrorKind::Protocol),
+        (chunked(&format!("{DATED}content-type: text/html\r\n")), ErrorKind::Protocol),
+        (chunked(&DATED[21..]), ErrorKind::Protocol),
+    ] {
+        assert_eq!(get(vec![answer.clone()], &listed, Some(9)).await.unwrap_err().kind(), kind, "{answer}");
     }
 }
 

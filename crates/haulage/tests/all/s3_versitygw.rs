@@ -300,7 +300,7 @@ async fn preconditions_hold_objects_still() {
     let same = Precondition::IfMatch(etag.clone());
     put(b"two", &same).await.unwrap();
     assert_eq!(put(b"three", &same).await.unwrap_err().kind(), ErrorKind::Exists);
-    let read_old = GetOptions { if_match: Some(etag), ..GetOptions::default() };
+    let read_old = GetOptions { if_match: Some(etag.into()), ..GetOptions::default() };
     let error = store.get("k", &read_old, &trace()).await.unwrap_err();
     assert_eq!((error.kind(), error.status()), (ErrorKind::SourceChanged, Some(412)));
     let data = content(5 * MIB);

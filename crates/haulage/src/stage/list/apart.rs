@@ -113,7 +113,7 @@ async fn is_seen(at: &Location, from: &Location) -> Result<bool> {
             above.pop();
             let seen = looks(from, &above, &name).await;
             let (api, object) = (store.api(Request::Delete), store.name(&key));
-            let version = Version { etag, modified_s: 0 };
+            let version = Version::from(etag);
             let removed =
                 through!(gate, api, object, trace => store.delete_version(&key, &version, trace).await);
             (seen, gone(removed))

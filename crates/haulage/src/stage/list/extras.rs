@@ -120,7 +120,7 @@ impl Gathered {
         self.all += 1;
         self.names.push(key, *size)?;
         let version = object.version();
-        self.versions.push(&version.etag, version.modified_s as u64)
+        self.versions.push(version.condition().unwrap_or_default(), version.modified_s as u64)
     }
 
     pub(super) fn is_any(&self) -> bool {

@@ -26,6 +26,7 @@ impl Vouched {
         let (object, Some(there)) = (&self.0[at], pair.existing.there()) else { return };
         let is = |version: &Option<String>, etag: &str| !etag.is_empty() && version.as_deref() == Some(etag);
         let same = (object.size_bytes, object.size_bytes) == (pair.meta.size, there.size)
+            && !(pair.meta.weak || there.weak)
             && is(&object.source_etag, &pair.meta.etag)
             && is(&object.etag, &there.etag)
             && *object.source == *pair.source.name()

@@ -66,7 +66,7 @@ pub(crate) struct Copy {
 /// Takes its name from an object, if it is this version and its copy is there.
 ///
 /// # Errors
-/// `SourceChanged` where one of the two is not what it was.
+/// `SourceChanged` where one of the two is not what it was; `Unsupported` where nothing would tell.
 pub(crate) async fn take(
     store: &dyn Store,
     key: &str,
@@ -74,6 +74,9 @@ pub(crate) async fn take(
     copy: Option<(&Location, Copy)>,
     gate: &Gate,
 ) -> Result<()> {
+    if version.condition().is_none() {
+        return Err(unpinned(store.name(key)));
+    }
     let mut done = Done::default();
     let (at, mut copy) = copy.unzip();
     let (holder, holders_gate) = at.map_or((store, gate), |at| (&*at.store, &at.gate));
@@ -139,6 +142,14 @@ pub(crate) fn gone(deleted: Result<()>) -> Result<()> {
     }
 }
 
+/// Why an object stays of which no condition could name the version that was seen.
+fn unpinned(name: String) -> Error {
+    let cause =
+        "the service gives it no strong ETag, by which a deletion would spare a later version, so it stays";
+    Error::new(ErrorKind::Unsupported, "delete", name, cause)
+        .hint("compare both sides with haul verify, then delete it with haul rm")
+}
+
 fn copy_gone(name: String, copy: &str) -> Error {
     let cause = format!("its copy {copy} was changed or removed by another client, so it stays");
     Error::new(ErrorKind::SourceChanged, "delete", name, cause).hint("run the same command again")
@@ -191,6 +202,18 @@ mod tests {
             take(&store, "source", &source, copy(&made.etag), &gate).await.unwrap();
             assert_eq!((there("source").await, there("copy").await), (false, true));
         }
+    }
+
+    #[tokio::test]
+    async fn what_no_condition_can_name_stays() {
+        let (store, gate) = (MemoryStore::named("unpinned"), Gate::default());
+        let source = put(&store, "source").await;
+        for version in [Version { weak: true, ..source.clone() }, Version { etag: String::new(), ..source }] {
+            let error = take(&store, "source", &version, None, &gate).await.unwrap_err();
+            let hint = "compare both sides with haul verify, then delete it with haul rm";
+            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Unsupported, Some(hint)));
+        }
+        assert!(store.head("source", &Trace::detached()).await.is_ok());
     }
 
     #[tokio::test]

@@ -188,7 +188,8 @@ async fn begin(task: &Task, trace: &Trace) -> Result<Done> {
     let tagged = with_tags(task, told.as_ref().unwrap_or(&task.pair.meta), trace).await?;
     let told = tagged.or(told);
     let meta = told.as_ref().unwrap_or(&task.pair.meta);
-    let source_etag = (!meta.etag.is_empty()).then(|| meta.etag.clone());
+    // Under a weak one there may be another version by the next run.
+    let source_etag = meta.version().condition().map(str::to_owned);
     let from_stream = source.store.capabilities().in_order;
     let mut options = PutOptions {
         source_etag,
@@ -252,7 +253,7 @@ pub(super) async fn told(source: &Place, listed: &ObjectMeta, trace: &Trace) -> 
         Err(error) if error.kind() == ErrorKind::Permission => return Ok(None),
         other => other?,
     };
-    if told.etag != listed.etag || told.size != listed.size {
+    if !listed.version().may_be(&told) || told.size != listed.size {
         let cause = "the object was replaced after it was listed";
         return Err(Error::new(ErrorKind::SourceChanged, "read", &*source.name(), cause));
     }

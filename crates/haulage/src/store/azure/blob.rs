@@ -12,11 +12,11 @@ use super::body::{Guard, md5_of, send_guarded};
 use super::meta::{self, BODY_CRC64};
 use super::{AzureStore, RANGE_CHECKSUM_MAX, rules};
 use crate::checksum::{ChecksumMode, Crc64, Md5};
-use crate::error::{Error, ErrorKind, Result, Retry};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::headers::{self, checksum, set, set_etag, set_precondition};
 use crate::store::{
     Attributes, BlockRange, BlockWriter as _, GetOptions, GetResult, ObjectMeta, Payload, Phase,
-    Precondition, PutOptions, PutResult, Store as _, Trace, changed_since,
+    Precondition, PutOptions, PutResult, Store as _, Trace, Version, changed_since,
 };
 use crate::store::{answer, folder, tags};
 
@@ -37,6 +37,11 @@ pub(super) async fn look(store: &AzureStore, key: &str, trace: &Trace) -> Result
     let response = store.service.send(operation, asked, trace).await?;
     trace.mark(Phase::Committed);
     let meta = meta::read(key, response.headers());
+    let size = match answer::length(response.headers()).map_err(|broken| asked.not_believed(broken))? {
+        Some(_) => meta.size,
+        None => headers::measure(store, &meta, trace).await?,
+    };
+    let meta = ObjectMeta { size, ..meta };
     let is_marker = meta::is_marker(&meta, response.headers());
     Ok((meta, is_marker))
 }
@@ -70,7 +75,7 @@ pub(super) async fn get(
     if let Some(range) = options.range {
         set(&mut headers, RANGE, &format!("bytes={}-{}", range.offset, range.end() - 1), asked)?;
     }
-    if let Some(etag) = &options.if_match {
+    if let Some(etag) = options.if_match.as_ref().and_then(Version::condition) {
         set_etag(&mut headers, IF_MATCH, etag, asked)?;
     }
     let plain = headers.clone();
@@ -90,29 +95,19 @@ pub(super) async fn get(
         other => other?,
     };
     let (head, body) = response.into_parts();
-    let not_believed = |broken| asked.not_believed(broken);
-    let meta = meta::read(key, &head.headers);
+    let mut meta = meta::read(key, &head.headers);
     if meta::is_marker(&meta, &head.headers) {
         return Err(folder::no_object("read", name));
     }
-    // Asked for by If-Match, which not every server knows.
-    if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
-        return Err(asked.error(ErrorKind::SourceChanged, "the blob was replaced while it was read"));
+    let Some(len) = headers::extent("blob", &meta, &head.headers, options, asked)? else {
+        drop(body);
+        return headers::as_range(store, key, options, trace).await;
+    };
+    if options.range.is_none() {
+        meta.size = len;
     }
-    let len = answer::length(&head.headers).map_err(not_believed)?;
-    if let Some(range) = options.range_of(meta.size) {
-        if options.if_match.is_none() && meta.size < range.end() {
-            return Err(asked.error(ErrorKind::SourceChanged, "the blob is shorter than it was when listed"));
-        }
-        answer::whole_of_range(&head.headers, range).map_err(not_believed)?;
-        if range.len != len {
-            // The same blob has the same bytes: it is the answer that is wrong.
-            let cause = format!("{len} bytes came, where {} were asked for", range.len);
-            return Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff));
-        }
-    }
-    let crc64 = checksum(&head.headers, &BODY_CRC64, Crc64::from_azure).map_err(not_believed)?;
-    let md5 = checksum(&head.headers, &CONTENT_MD5, Md5::from_base64).map_err(not_believed)?;
+    let crc64 = checksum(&head.headers, &BODY_CRC64, Crc64::from_azure);
+    let md5 = checksum(&head.headers, &CONTENT_MD5, Md5::from_base64);
     let payload = if len == 0 { Bytes::new().into() } else { Payload::stream(name, len, body) };
     Ok(GetResult { meta, payload, crc64, md5 })
 }

@@ -47,11 +47,11 @@ pub(super) fn read(key: &str, headers: &HeaderMap) -> ObjectMeta {
     let get = |name: &HeaderName| headers::text(headers, name);
     // Beside a range, Content-MD5 is the range's.
     let of_range = headers::whole_of(headers).is_some();
-    let md5 = get(&BLOB_MD5).or_else(|| get(&CONTENT_MD5).filter(|_| !of_range));
+    let md5 = |name: &HeaderName| headers::checksum(headers, name, Md5::from_base64);
     ObjectMeta {
         source_modified_ns: times::read(headers),
         crc64: get(&META_CRC64).and_then(Crc64::from_hex),
-        md5: md5.and_then(Md5::from_base64),
+        md5: md5(&BLOB_MD5).or_else(|| md5(&CONTENT_MD5).filter(|_| !of_range)),
         properties: properties(headers).kept(),
         ..headers::read(key, headers)
     }

@@ -7,7 +7,7 @@ use super::address::is_container;
 use super::meta::{CRC64, DIRECTORY, is_folder};
 use super::times;
 use crate::checksum::{Crc64, Md5};
-use crate::store::answer::{Broken, Step, Text, walk};
+use crate::store::answer::{Broken, Step, Text, opaque, walk};
 use crate::store::headers::http_date_ns;
 use crate::store::{BlockId, ListPage, ObjectMeta, Properties, StagedPart, Tags, Token, folder};
 
@@ -110,7 +110,11 @@ pub(super) fn blobs(page: &[u8], uncommitted: bool) -> Result<BlobPage, Broken> 
                     size.map_err(|_| Broken("the list holds a size that is no number".to_owned()))?;
                 reading.sized = true;
             }
-            Step::Leaf("Etag", _, text) => reading.blob.etag = text.plain()?.trim_matches('"').to_owned(),
+            Step::Leaf("Etag", _, text) => {
+                let text = text.plain()?;
+                let (etag, weak) = opaque(&text);
+                (reading.blob.etag, reading.blob.weak) = (etag.to_owned(), weak);
+            }
             Step::Leaf("Last-Modified", _, text) => {
                 let text = text.plain()?;
                 // Objects written one after the other share the second, and lie near each other.

@@ -189,7 +189,7 @@ impl Reader {
     /// The stretch that is asked for, if the file is still the one that was listed.
     pub(super) fn range(&self, options: &GetOptions) -> Result<BlockRange> {
         let range = options.range_of(self.meta.size).unwrap_or(BlockRange { offset: 0, len: self.meta.size });
-        let replaced = options.if_match.as_ref().is_some_and(|etag| *etag != self.meta.etag);
+        let replaced = options.if_match.as_ref().is_some_and(|version| !version.may_be(&self.meta));
         if replaced || range.end() > self.meta.size {
             return Err(changed(&self.path));
         }

@@ -18,7 +18,7 @@ use crate::store::answer::{self, Broken};
 use crate::store::headers::{self, set, set_etag, set_precondition};
 use crate::store::tags;
 use crate::store::{
-    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace,
+    Attributes, GetOptions, GetResult, ObjectMeta, Payload, Phase, PutOptions, PutResult, Trace, Version,
     changed_since,
 };
 
@@ -51,9 +51,12 @@ pub(super) async fn look(store: &S3Store, key: &str, trace: &Trace) -> Result<(O
         }
         other => other?,
     };
-    meta::judge_checksum(response.headers()).map_err(|broken| asked.not_believed(broken))?;
     trace.mark(Phase::Committed);
-    Ok((meta::read_head(key, response.headers()), meta::stored_crc64(response.headers())))
+    let mut meta = meta::read_head(key, response.headers());
+    if answer::length(response.headers()).map_err(|broken| asked.not_believed(broken))?.is_none() {
+        meta.size = headers::measure(store, &meta, trace).await?;
+    }
+    Ok((meta, meta::stored_crc64(response.headers())))
 }
 
 /// What the service has against a request, of which an answer without a body could not tell: that keys have ended, or are none.
@@ -95,36 +98,21 @@ pub(super) async fn get(
         let text = format!("bytes={}-{}", range.offset, range.end() - 1);
         set(&mut operation.headers, RANGE, &text, asked)?;
     }
-    if let Some(etag) = &options.if_match {
+    if let Some(etag) = options.if_match.as_ref().and_then(Version::condition) {
         set_etag(&mut operation.headers, IF_MATCH, etag, asked)?;
     }
     trace.mark(Phase::Ready);
     let (head, body) = store.service.send(&operation, asked, trace).await?.into_parts();
-    let not_believed = |broken| asked.not_believed(broken);
-    let meta = match options.range {
+    let mut meta = match options.range {
         Some(_) => meta::read_range(key, &head.headers),
-        None => {
-            meta::judge_checksum(&head.headers).map_err(not_believed)?;
-            meta::read(key, &head.headers)
-        }
+        None => meta::read(key, &head.headers),
     };
-    // Asked for by If-Match, which not every server knows.
-    if options.if_match.as_ref().is_some_and(|etag| *etag != meta.etag) {
-        return Err(asked.error(ErrorKind::SourceChanged, "the object was replaced while it was read"));
-    }
-    let len = answer::length(&head.headers).map_err(not_believed)?;
-    if let Some(range) = options.range_of(meta.size) {
-        if options.if_match.is_none() && meta.size < range.end() {
-            return Err(
-                asked.error(ErrorKind::SourceChanged, "the object is shorter than it was when listed")
-            );
-        }
-        answer::whole_of_range(&head.headers, range).map_err(not_believed)?;
-        if range.len != len {
-            // The same object has the same bytes: it is the answer that is wrong.
-            let cause = format!("{len} bytes came, where {} were asked for", range.len);
-            return Err(asked.error(ErrorKind::Integrity, cause).retry(Retry::Backoff));
-        }
+    let Some(len) = headers::extent("object", &meta, &head.headers, options, asked)? else {
+        drop(body);
+        return headers::as_range(store, key, options, trace).await;
+    };
+    if options.range.is_none() {
+        meta.size = len;
     }
     // What is stated is stated of the whole object.
     let crc64 = meta::stored_crc64(&head.headers).filter(|_| options.range.is_none());

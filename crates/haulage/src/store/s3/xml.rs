@@ -10,7 +10,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::rules;
 use crate::checksum::Crc64;
-use crate::store::answer::{Broken, Step, code_of, walk};
+use crate::store::answer::{Broken, Step, code_of, opaque, walk};
 
 pub(super) use list::{Part, PartPage, Upload, UploadPage, buckets, objects, parts, uploads};
 
@@ -56,7 +56,7 @@ pub(super) fn made(document: &[u8], root: &str) -> Result<Made, Broken> {
     let mut whole = true;
     leaves(document, root, |name, text| {
         match name {
-            "ETag" => made.etag = text.trim_matches('"').to_owned(),
+            "ETag" => made.etag = opaque(text).0.to_owned(),
             "ChecksumCRC64NVME" => made.crc64 = Crc64::from_s3(text),
             "ChecksumType" => whole = text == FULL_OBJECT,
             _ => {}

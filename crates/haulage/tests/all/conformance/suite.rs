@@ -303,7 +303,7 @@ pub(crate) async fn preconditions_hold(store: Arc<dyn Store>) {
 pub(crate) async fn a_changed_source_is_noticed(store: Arc<dyn Store>) {
     container(&store).await;
     let before = put(&store, "a", &bytes(10)).await;
-    let with = |etag: &String| GetOptions { if_match: Some(etag.clone()), ..GetOptions::default() };
+    let with = |etag: &String| GetOptions { if_match: Some(etag.clone().into()), ..GetOptions::default() };
     store.get("a", &with(&before), &Trace::detached()).await.unwrap();
     put(&store, "a", &bytes(11)).await;
     let error = store.get("a", &with(&before), &Trace::detached()).await.unwrap_err();

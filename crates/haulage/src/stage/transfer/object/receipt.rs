@@ -23,7 +23,7 @@ impl Checking {
             Ok(there) => there,
             Err(instead) => return instead,
         };
-        if self.stored && !there.etag.is_empty() && there.etag == it.pair.meta.etag {
+        if self.stored && !there.weak && !there.etag.is_empty() && there.etag == it.pair.meta.etag {
             let crc64 = it.pair.meta.crc64;
             return Then::End(Ended { crc64, ..Ended::new(Outcome::Equal, Method::None, Proof::Etag) });
         }

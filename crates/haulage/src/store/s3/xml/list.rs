@@ -2,7 +2,7 @@
 
 use super::{TEXT_MAX, decoded, is_id, time_ns};
 use crate::checksum::Crc64;
-use crate::store::answer::{Broken, Step, Text, walk};
+use crate::store::answer::{Broken, Step, Text, opaque, walk};
 use crate::store::s3::address::is_bucket;
 use crate::store::s3::rules;
 use crate::store::{ListPage, ObjectMeta, folder};
@@ -113,7 +113,9 @@ pub(in crate::store::s3) fn objects(page: &[u8]) -> Result<ObjectPage, Broken> {
             (Step::Leaf("Size", ..), Inside::Entry) if sized => return Err(misplaced()),
             (Step::Leaf("Size", _, text), Inside::Entry) => (object.size, sized) = (size(text)?, true),
             (Step::Leaf("ETag", _, text), Inside::Entry) => {
-                object.etag = text.plain()?.trim_matches('"').to_owned();
+                let text = text.plain()?;
+                let (etag, weak) = opaque(&text);
+                (object.etag, object.weak) = (etag.to_owned(), weak);
             }
             (Step::Leaf("LastModified", _, text), Inside::Entry) => {
                 // Objects written one after the other often share the second.
@@ -295,7 +297,7 @@ pub(in crate::store::s3) fn parts(page: &[u8]) -> Result<PartPage, Broken> {
             (Step::Leaf("PartNumber", _, text), Inside::Entry) => part.number = number(text)?,
             (Step::Leaf("Size", _, text), Inside::Entry) => (part.size, sized) = (size(text)?, true),
             (Step::Leaf("ETag", _, text), Inside::Entry) => {
-                part.etag = text.plain()?.trim_matches('"').to_owned();
+                part.etag = opaque(&text.plain()?).0.to_owned();
             }
             (Step::Leaf("ChecksumCRC64NVME", _, text), Inside::Entry) => {
                 part.crc64 = Crc64::from_s3(&text.plain()?);
