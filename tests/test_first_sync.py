@@ -169,6 +169,25 @@ def test_after_azcopy_has_copied_between_containers(emulator: Endpoint, haul: Ha
 
 
 @CLOUDS
+def test_after_haul_has_copied_down_what_others_wrote(emulator: Endpoint, haul: Haul, cloud: str) -> None:
+    """An object without a time of a source has that of its write, in whole seconds."""
+    container = emulator.container()
+    url = at(container, cloud)("t/")
+    for name in "abc":
+        container.client.upload_blob(f"t/{name}", name.encode())
+    haul("sync", url, "back")
+    assert_nothing_moves(haul, "back", url, 3)
+    assert_nothing_moves(haul, url, "back", 3)
+    assert_nothing_moves(haul, "back/a", f"{url}a", 1)
+    # Changed within that second, with the same size.
+    file = haul.folder / "back/b"
+    time = file.stat().st_mtime_ns + 1
+    file.write_bytes(b"B")
+    os.utime(file, ns=(time, time))
+    assert haul("sync", "back", url, "--json").summary["bytes_done"] == 1
+
+
+@CLOUDS
 def test_a_file_that_has_changed_moves(emulator: Endpoint, haul: Haul, dated: Path, cloud: str) -> None:
     container = emulator.container()
     url = at(container, cloud)("t/")

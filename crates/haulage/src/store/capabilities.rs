@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub in_order: bool,
     /// Whether headers, metadata and tags can be kept with an object. Files and streams have no place for them.
     pub keeps_properties: bool,
+    /// It keeps times of files down to such a step, in nanoseconds: 1 if to the nanosecond.
+    pub time_step_ns: u64,
     /// What it says of versions.
     pub versions: Versions,
 }

@@ -118,6 +118,7 @@ impl Store for MemoryStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            time_step_ns: 1,
             in_order: false,
             keeps_properties: true,
             versions: Versions { conditions: true, unique: true },

@@ -37,6 +37,13 @@ pub struct ObjectMeta {
 }
 
 impl ObjectMeta {
+    /// The time of its content, in nanoseconds since 1970, which a copy of it gets: that of the file it was copied from, else that of
+    /// the write, to the second, for not every answer says more. `None` if unknown, or for a file of which it is doubted.
+    pub fn time_ns(&self) -> Option<i128> {
+        let written = (self.posix.is_none() && self.modified_ns != 0).then_some(self.modified_ns);
+        self.source_modified_ns.or_else(|| written.map(|ns| i128::from(second(ns)) * 1_000_000_000))
+    }
+
     /// Which version this is.
     pub fn version(&self) -> Version {
         Version { etag: self.etag.clone(), weak: self.weak, modified_s: second(self.modified_ns) }

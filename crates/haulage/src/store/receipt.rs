@@ -102,6 +102,7 @@ impl Store for ReceiptStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            time_step_ns: 1,
             in_order: false,
             keeps_properties: false,
             versions: Versions { conditions: true, unique: true },

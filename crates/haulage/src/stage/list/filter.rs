@@ -68,7 +68,7 @@ impl Filter {
         let Bounds { min_size, max_size, min_age, max_age } = self.bounds;
         let sized = min_size.is_none_or(|least| meta.size >= least.bytes())
             && max_size.is_none_or(|most| meta.size <= most.bytes());
-        let age_ns = self.now_ns - meta.source_modified_ns.unwrap_or(meta.modified_ns);
+        let age_ns = self.now_ns - meta.time_ns().unwrap_or(meta.modified_ns);
         sized
             && min_age.is_none_or(|least| age_ns >= least.as_nanos() as i128)
             && max_age.is_none_or(|most| age_ns <= most.as_nanos() as i128)

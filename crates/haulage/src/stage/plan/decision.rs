@@ -1,6 +1,6 @@
 //! Whether an object moves, and why. Pure.
 
-use super::{Existing, Pair};
+use super::{Existing, Pair, Place};
 use crate::options::{Compare, CopyOptions, Overwrite};
 use crate::store::ObjectMeta;
 
@@ -71,7 +71,7 @@ fn compare(pair: &Pair, there: &ObjectMeta, all: bool, by: Compare) -> Decision 
         (Some(false), _) => Decision::Move(CHECKSUM),
         // What the list leaves out would tell whether it is the same.
         _ if !all => Decision::Look,
-        (None, by) => match differs(ours, there, by) {
+        (None, by) => match differs(ours, there, by, time_step_ns(pair)) {
             None => Decision::Skip(UNCHANGED),
             Some(_) if !pair.looked_at && !pair.source.store.capabilities().lists_all => Decision::Look,
             Some(Why::Differs(why)) => Decision::Move(why),
@@ -88,15 +88,22 @@ pub(super) enum Why {
     Unstated,
 }
 
+/// The coarser step in which the two sides keep times, in nanoseconds.
+pub(super) fn time_step_ns(pair: &Pair) -> i128 {
+    let step_ns = |place: &Place| i128::from(place.store.capabilities().time_step_ns);
+    step_ns(&pair.source).max(step_ns(&pair.destination))
+}
+
 /// Whether the destination holds something else than this source, which is of the same size.
-pub(super) fn differs(source: &ObjectMeta, there: &ObjectMeta, by: Compare) -> Option<Why> {
+pub(super) fn differs(source: &ObjectMeta, there: &ObjectMeta, by: Compare, step_ns: i128) -> Option<Why> {
     let checksums = match (source.crc64, there.crc64) {
         (Some(ours), Some(theirs)) => Some(ours == theirs),
         _ => source.md5.zip(there.md5).map(|(ours, theirs)| ours == theirs),
     };
     let differ = |same: bool, why| (!same).then_some(Why::Differs(why));
-    let source_time = source.source_modified_ns.unwrap_or(source.modified_ns);
-    let same_time = there.source_modified_ns == Some(source_time);
+    let source_time = source.time_ns().unwrap_or(source.modified_ns);
+    let kept = |ns: i128| ns.div_euclid(step_ns);
+    let same_time = there.time_ns().is_some_and(|time| kept(time) == kept(source_time));
     match (by, checksums) {
         (Compare::Size, _) => None,
         (Compare::Time, _) => differ(same_time, TIME),
@@ -117,7 +124,7 @@ fn decide_again(pair: &Pair, since_ns: i128, overwrite: Overwrite) -> Decision {
         Existing::Present(there)
             if there.modified_ns >= since_ns
                 && there.size == pair.meta.size
-                && differs(&pair.meta, there, Compare::Auto).is_none() =>
+                && differs(&pair.meta, there, Compare::Auto, time_step_ns(pair)).is_none() =>
         {
             Decision::Skip(UNCHANGED)
         }
@@ -131,16 +138,16 @@ fn decide_again(pair: &Pair, since_ns: i128, overwrite: Overwrite) -> Decision {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Place;
     use super::*;
     use crate::checksum::Crc64;
-    use crate::store::{MemoryStore, Store};
+    use crate::store::{MemoryStore, Posix, Store};
 
     const CRC64: fn(u64) -> Option<Crc64> = |number| Some(Crc64::from_u64(number));
 
     fn pair(existing: Existing) -> Pair {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::named("plan"));
-        let meta = ObjectMeta { size: 5, modified_ns: 7, crc64: CRC64(1), ..ObjectMeta::default() };
+        let meta =
+            ObjectMeta { size: 5, modified_ns: 7_000_000_000, crc64: CRC64(1), ..ObjectMeta::default() };
         let place = Place { store, key: "a".into() };
         Pair::new(place.clone(), place, 0, meta, existing)
     }
@@ -155,7 +162,8 @@ mod tests {
 
     #[test]
     fn what_is_the_same_is_skipped_and_what_is_not_moves() {
-        let same_time = ObjectMeta { size: 5, source_modified_ns: Some(7), ..ObjectMeta::default() };
+        let same_time =
+            ObjectMeta { size: 5, source_modified_ns: Some(7_000_000_000), ..ObjectMeta::default() };
         let decide_on = |existing| by(&pair(existing), Overwrite::IfDifferent, Compare::Auto);
         assert_eq!(decide_on(present(same_time.clone())), Decision::Skip("unchanged"));
         assert_eq!(decide_on(present(ObjectMeta { size: 6, ..same_time.clone() })), Decision::Move(SIZE));
@@ -178,17 +186,46 @@ mod tests {
             |time, crc64| ObjectMeta { size: 5, source_modified_ns: time, crc64, ..ObjectMeta::default() };
         let decide_by = |compare, meta| by(&pair(present(meta)), Overwrite::IfDifferent, compare);
         assert_eq!(decide_by(Compare::Size, there(None, None)), Decision::Skip(UNCHANGED));
-        assert_eq!(decide_by(Compare::Time, there(Some(7), CRC64(2))), Decision::Skip(UNCHANGED));
+        assert_eq!(decide_by(Compare::Time, there(Some(7_000_000_000), CRC64(2))), Decision::Skip(UNCHANGED));
         assert_eq!(decide_by(Compare::Time, there(Some(8), CRC64(1))), Decision::Move(TIME));
         assert_eq!(decide_by(Compare::Checksum, there(Some(8), CRC64(1))), Decision::Skip(UNCHANGED));
-        assert_eq!(decide_by(Compare::Checksum, there(Some(7), CRC64(2))), Decision::Move(CHECKSUM));
-        assert_eq!(decide_by(Compare::Checksum, there(Some(7), None)), Decision::Read);
+        assert_eq!(
+            decide_by(Compare::Checksum, there(Some(7_000_000_000), CRC64(2))),
+            Decision::Move(CHECKSUM)
+        );
+        assert_eq!(decide_by(Compare::Checksum, there(Some(7_000_000_000), None)), Decision::Read);
         let read = |same, meta| {
             by(&Pair { same: Some(same), ..pair(present(meta)) }, Overwrite::IfDifferent, Compare::Checksum)
         };
         assert_eq!(read(true, there(None, None)), Decision::Skip(UNCHANGED));
         assert_eq!(read(false, there(None, None)), Decision::Move(CHECKSUM));
         assert_eq!(read(true, ObjectMeta { size: 6, ..there(None, None) }), Decision::Move(SIZE));
+    }
+
+    #[test]
+    fn what_others_wrote_has_the_time_of_its_write_and_a_file_what_its_file_system_keeps_of_it() {
+        let meta = |ns| ObjectMeta { modified_ns: ns, ..ObjectMeta::default() };
+        let file =
+            |ns| ObjectMeta { posix: Some(Posix::default()), source_modified_ns: Some(ns), ..meta(ns) };
+        let (s, late) = (1_000_000_000, 123_000_000);
+        let same = |source: ObjectMeta, there: ObjectMeta, step| {
+            let ways = [
+                differs(&source, &there, Compare::Auto, step),
+                differs(&there, &source, Compare::Auto, step),
+            ];
+            ways.map(|why| why.is_none())
+        };
+        let object = meta(5 * s + late);
+        // Lists of some services tell more than a second, answers do not.
+        assert_eq!(same(object.clone(), meta(5 * s), 1), [true, true]);
+        assert_eq!(same(object.clone(), file(5 * s), 1), [true, true]);
+        // Written within the same second, after the download.
+        assert_eq!(same(object.clone(), file(5 * s + 1), 1), [false, false]);
+        assert_eq!(same(object.clone(), file(4 * s), 2 * s), [true, true]);
+        assert_eq!(same(object, file(6 * s), 2 * s), [false, false]);
+        assert_eq!(same(file(7 * s + 123_456_789), file(7 * s + 123_456_700), 100), [true, true]);
+        let doubted = ObjectMeta { source_modified_ns: None, ..file(5 * s) };
+        assert!(differs(&meta(5 * s), &doubted, Compare::Auto, 1).is_some());
     }
 
     #[test]

@@ -120,6 +120,6 @@ impl Pair {
         let unknown = !self.looked_at && !self.source.store.capabilities().lists_all;
         unknown
             && self.meta.size == there.size
-            && decision::differs(&self.meta, there, Compare::Auto).is_some()
+            && decision::differs(&self.meta, there, Compare::Auto, decision::time_step_ns(self)).is_some()
     }
 }

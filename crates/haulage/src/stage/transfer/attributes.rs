@@ -49,7 +49,8 @@ pub(super) fn attributes(
     md5: Option<Md5>,
 ) -> Attributes {
     let planned = &task.pair.meta;
-    let modified_ns = planned.source_modified_ns.or(meta.source_modified_ns).unwrap_or(planned.modified_ns);
+    let told_ns = planned.source_modified_ns.or(meta.source_modified_ns);
+    let modified_ns = told_ns.or(planned.time_ns()).unwrap_or(planned.modified_ns);
     // A stream has no time.
     let dated = !task.pair.source.store.capabilities().in_order;
     let keeps_properties = task.pair.destination.store.capabilities().keeps_properties;

@@ -78,6 +78,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     late_writes: true,
     begins_freely: true,
     lists_all: true,
+    time_step_ns: 1,
     in_order: false,
     keeps_properties: true,
     versions: Versions { conditions: true, unique: true },

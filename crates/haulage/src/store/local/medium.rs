@@ -23,6 +23,22 @@ pub(super) enum Medium {
     Memory,
 }
 
+/// The step in which a file system keeps times, in nanoseconds.
+fn time_step_ns(found: StatFs) -> u64 {
+    const STEPS: [(u64, u64); 8] = [
+        (0x4d44, 2_000_000_000),   // FAT
+        (0x4244, 1_000_000_000),   // HFS
+        (0x482b, 1_000_000_000),   // HFS+
+        (0x2011_bab0, 10_000_000), // exFAT
+        (0x7366_746e, 100),        // NTFS
+        (0xff53_4d42, 100),        // CIFS
+        (0xfe53_4d42, 100),        // SMB 2
+        (0x6573_5546, 100),        // FUSE, which NTFS and shares may be behind
+    ];
+    let step = STEPS.into_iter().find(|(magic, _)| *magic == found.f_type as u64);
+    step.map_or(1, |(_, step)| step)
+}
+
 impl From<StatFs> for Medium {
     fn from(found: StatFs) -> Self {
         if found.f_type as u64 == TMPFS_MAGIC { Self::Memory } else { Self::Disk }
@@ -35,13 +51,13 @@ impl Medium {
         rustix::fs::fstatfs(file).map_or(Self::Disk, Self::from)
     }
 
-    /// What a folder lies on; one that is not there yet, what it would.
-    pub(super) fn of_folder(folder: &Path) -> Self {
+    /// What a folder lies on, and the step of times there, in nanoseconds; for one that is not there yet, what it would.
+    pub(super) fn of_folder(folder: &Path) -> (Self, u64) {
         let there = folder.ancestors().find_map(|folder| {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             rustix::fs::statfs(folder).ok()
         });
-        there.map_or(Self::Disk, Self::from)
+        there.map_or((Self::Disk, 1), |found| (Self::from(found), time_step_ns(found)))
     }
 
     /// Runs file work where it may wait as long as the medium makes it.

@@ -54,8 +54,8 @@ pub struct LocalStore {
     buffers: BufferPool,
     readers: Readers,
     written: Written,
-    /// What the root lies on: asked once, at the first use.
-    medium: Arc<OnceLock<Medium>>,
+    /// What the root lies on, and the step of times there: asked once, at the first use.
+    medium: Arc<OnceLock<(Medium, u64)>>,
     /// The key that the user named, which a folder may have by the next run.
     named: Arc<str>,
 }
@@ -109,6 +109,11 @@ impl LocalStore {
     }
 
     fn medium(&self) -> Medium {
+        self.ground().0
+    }
+
+    /// What the folder lies on, and the step of times there.
+    fn ground(&self) -> (Medium, u64) {
         *self.medium.get_or_init(|| Medium::of_folder(self.tree.root()))
     }
 
@@ -198,6 +203,7 @@ impl Store for LocalStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            time_step_ns: self.ground().1,
             in_order: false,
             keeps_properties: false,
             versions: Versions { conditions: true, unique: true },

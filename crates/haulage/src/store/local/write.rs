@@ -124,7 +124,7 @@ mod tests {
     /// A folder in memory; `None` on systems without `/dev/shm`.
     fn folder_in_shm() -> Option<tempfile::TempDir> {
         let folder = tempfile::tempdir_in("/dev/shm").ok()?;
-        (Medium::of_folder(folder.path()) == Medium::Memory).then_some(folder)
+        (Medium::of_folder(folder.path()).0 == Medium::Memory).then_some(folder)
     }
 
     fn block(offset: u64, len: u64) -> BlockRange {

@@ -278,6 +278,7 @@ impl Store for S3Store {
             late_writes: true,
             begins_freely: false,
             lists_all: false,
+            time_step_ns: 1,
             in_order: false,
             keeps_properties: true,
             versions: Versions { conditions: true, unique: false },

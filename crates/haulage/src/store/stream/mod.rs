@@ -173,6 +173,7 @@ impl Store for StreamStore {
             late_writes: false,
             begins_freely: false,
             lists_all: true,
+            time_step_ns: 1,
             in_order: true,
             keeps_properties: false,
             versions: Versions { conditions: true, unique: true },
