@@ -19,7 +19,7 @@ from haulage.__main__ import run
 HAUL = Path(sys.executable).parent / "haul"
 #: What would make a result depend on the machine the tests run on.
 FOREIGN = ("AZURE_", "AWS_", "AZCOPY_", "RCLONE_", "HAUL_", "XDG_", "COLUMNS")
-PROXY = "_PROXY"
+FOREIGN_ENDS = ("_PROXY", "_CA_BUNDLE")
 #: What the waits between attempts are multiplied by; a test of real waits sets it to 1.
 TIME_SCALE = "HAUL_TEST_TIME_SCALE"
 WAITS = "0.05"
@@ -30,7 +30,7 @@ def clean_environment(home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(FOREIGN) and not name.upper().endswith(PROXY)
+        if not name.startswith(FOREIGN) and not name.upper().endswith(FOREIGN_ENDS)
     }
     # Where no key is named, no machine is asked for one.
     fixed = {"HOME": str(home), "NO_COLOR": "1", "AWS_EC2_METADATA_DISABLED": "true"}

@@ -188,7 +188,8 @@ def variables_of_the_sources() -> set[str]:
 
 def variables_of_the_page() -> set[str]:
     """Return the variables that the reference names: some are read by libraries."""
-    return set(re.findall(r"`([A-Z]+_[A-Z_0-9]+|TMPDIR)`", VARIABLES.read_text(encoding="utf-8")))
+    page = VARIABLES.read_text(encoding="utf-8").partition("\n## Not read")[0]
+    return set(re.findall(r"`([A-Z]+_[A-Z_0-9]+|TMPDIR)`", page))
 
 
 def items() -> set[Item]:

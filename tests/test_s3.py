@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import endpoints
+import fake_service
 import trees
 from command import Haul
 from conftest import StartEmulator
@@ -195,3 +196,25 @@ def test_a_variable_names_the_profile(
     said = Haul(tmp_path, there | {variable: "lib"})("ls", bucket, code=3)
     sentence(said.stderr)
     assert said.hints
+
+
+def test_certificates_of_awss_variable_and_profile_are_trusted_and_no_others(tmp_path: Path) -> None:
+    root, other = tmp_path / "root.pem", tmp_path / "other.pem"
+    key = fake_service.make_certificate(root)
+    fake_service.make_certificate(other)
+    (tmp_path / "config").write_text("[profile lab]\nca_bundle = ~/root.pem\n")
+    with endpoints.emulator(tmp_path, tls=(root, key)) as endpoint:
+        env = endpoints.by_s3(endpoint).env
+        lab = {"AWS_CONFIG_FILE": "~/config", "AWS_PROFILE": "lab"}
+        for more, code in (
+            ({"AWS_CA_BUNDLE": str(root)}, 0),
+            (lab, 0),
+            ({"REQUESTS_CA_BUNDLE": f'"{root}"\n', "SSL_CERT_FILE": "", "SSL_CERT_DIR": ""}, 0),
+            ({"AWS_CA_BUNDLE": str(other), "SSL_CERT_FILE": str(root)}, 1),
+            ({"AWS_CA_BUNDLE": str(tmp_path / "none.pem")}, 4),
+        ):
+            Haul(tmp_path, env | more)("ls", "s3://", code=code)
+        Haul(tmp_path, env | {"AWS_CA_BUNDLE": str(other)})("ls", "s3://", "--ca", root)
+        trusting = Haul(tmp_path, env | lab)
+        trusting("mb", "s3://bucket")
+        trusting("doctor", "s3://bucket")

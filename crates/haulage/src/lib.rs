@@ -41,6 +41,7 @@ pub mod table;
 mod task;
 pub mod trace;
 pub mod units;
+mod variable;
 pub mod verbose;
 mod wait;
 

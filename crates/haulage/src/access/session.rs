@@ -33,9 +33,11 @@ impl Sessions {
 /// Stands for all variables that credentials, trust and proxies may come from: what was found with others is not used again.
 fn environment() -> u64 {
     const PREFIXES: [&[u8]; 5] = [b"AWS_", b"AZURE_", b"IDENTITY_", b"MSI_", b"SSL_CERT_"];
-    const PROXY: &[u8] = b"_PROXY";
+    const SUFFIXES: [&[u8]; 2] = [b"_PROXY", b"_CA_BUNDLE"];
     let counts = |name: &[u8]| {
-        PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.to_ascii_uppercase().ends_with(PROXY)
+        let upper = name.to_ascii_uppercase();
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || SUFFIXES.iter().any(|suffix| upper.ends_with(suffix))
     };
     let mut variables: Vec<_> =
         std::env::vars_os().filter(|(name, _)| counts(name.as_encoded_bytes())).collect();

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
+use crate::variable::meant;
 
 /// A secret as it stands in the file, or where else it is.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -31,7 +32,7 @@ impl Secret {
                 read.map_err(|error| missing(format!("{name}: cannot read {file}: {error}")))
             }
         }?;
-        let text = text.trim().to_owned();
+        let text = meant(&text).unwrap_or_default();
         hide(name, &text);
         Ok(text)
     }

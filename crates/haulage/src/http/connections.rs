@@ -1,7 +1,7 @@
 //! What clients may share: idle connections, what TLS needs, and what is known of where they lead.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,13 +32,23 @@ impl Connections {
     /// # Errors
     /// `Usage` where the file cannot be read, or holds none.
     pub fn trusting(extra_roots: Option<&Path>) -> Result<Self> {
-        Ok(Self(Arc::new(Shared {
+        Ok(Self::with(Tls::new(extra_roots)?))
+    }
+
+    /// None yet. The root certificates of this file (PEM), or folder, are trusted in place of the system's; they are read when a
+    /// server shows its own.
+    pub fn trusting_only(bundle: PathBuf) -> Self {
+        Self::with(Tls::trusting_only(bundle))
+    }
+
+    fn with(tls: Tls) -> Self {
+        Self(Arc::new(Shared {
             pool: Pool::default(),
-            tls: Tls::new(extra_roots)?,
+            tls,
             made: AtomicU64::new(0),
             answered: AtomicBool::new(false),
             reached: Mutex::default(),
-        })))
+        }))
     }
 
     /// How many were made so far.

@@ -163,6 +163,19 @@ impl HttpClient {
         Self(Arc::new(Shared { options, owner, connections, ahead: Ahead::default() }))
     }
 
+    /// The same client over other connections, with the same meter and bound on the rate.
+    #[must_use]
+    pub fn by(&self, connections: Connections) -> Self {
+        let (options, owner) = (self.0.options.clone(), self.0.owner.clone());
+        Self(Arc::new(Shared { options, owner, connections, ahead: Ahead::default() }))
+    }
+
+    /// The same client over the connections of another.
+    #[must_use]
+    pub fn by_those_of(&self, other: &Self) -> Self {
+        self.by(other.0.connections.clone())
+    }
+
     /// Bytes on the wire of all requests of this client.
     pub fn meter(&self) -> &Arc<WireMeter> {
         &self.0.owner.meter

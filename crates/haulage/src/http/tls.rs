@@ -8,7 +8,7 @@ mod records;
 mod stream;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -21,10 +21,13 @@ pub(super) use self::stream::TlsStream;
 use super::failure::{self, Call};
 use super::origin::Origin;
 use crate::error::{Error, ErrorKind, Result};
+use crate::variable::meant;
 
-/// Makes TLS sessions. The system's roots are read at the first one: plain http never pays for them.
+/// Makes TLS sessions. Roots are read at the first one: plain http never pays for them.
 pub(super) struct Tls {
     extra_roots: Vec<CertificateDer<'static>>,
+    /// Those of this file, or folder, and no others but the extra ones.
+    only: Option<PathBuf>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -41,7 +44,12 @@ impl Tls {
     /// `Usage` where it cannot be read, or holds none.
     pub(super) fn new(extra_roots: Option<&Path>) -> Result<Self> {
         let extra_roots = extra_roots.map(read_roots).transpose()?.unwrap_or_default();
-        Ok(Self { extra_roots, config: OnceLock::new() })
+        Ok(Self { extra_roots, only: None, config: OnceLock::new() })
+    }
+
+    /// Trusts the certificates of this PEM file, or of the files in this folder, and no others.
+    pub(super) fn trusting_only(bundle: PathBuf) -> Self {
+        Self { extra_roots: Vec::new(), only: Some(bundle), config: OnceLock::new() }
     }
 
     /// Agrees with `peer`, which errors call by `shown`.
@@ -67,9 +75,13 @@ impl Tls {
 
     fn load(&self, call: Call<'_>) -> Result<Arc<ClientConfig>> {
         let mut roots = RootCertStore::empty();
-        // Honours SSL_CERT_FILE and SSL_CERT_DIR. One unreadable certificate among many is no reason to stop.
-        let native = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(native.certs);
+        let bundle = self.only.clone().or_else(|| bundle_of(|name| std::env::var(name).ok()));
+        let base = match bundle {
+            Some(bundle) => read_bundle(&bundle)?,
+            // Honours SSL_CERT_FILE and SSL_CERT_DIR. One unreadable certificate among many is no reason to stop.
+            None => rustls_native_certs::load_native_certs().certs,
+        };
+        roots.add_parsable_certificates(base);
         roots.add_parsable_certificates(self.extra_roots.iter().cloned());
         if roots.is_empty() {
             return Err(call
@@ -91,26 +103,44 @@ impl Tls {
     }
 }
 
-/// The certificates of a PEM file. None at all is a mistake: the file was named for them.
+/// The certificates to trust in place of the system's, as other tools are told of them; for S3 AWS's own variable goes before.
+fn bundle_of(lookup: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let get = |name: &&str| lookup(name).as_deref().and_then(meant);
+    if ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().find_map(get).is_some() {
+        return None;
+    }
+    ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"].iter().find_map(get).map(PathBuf::from)
+}
+
+/// The certificates of a PEM file, or of the files in a folder.
+fn read_bundle(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    if !path.is_dir() {
+        return read_roots(path);
+    }
+    usable(path, rustls_native_certs::load_certs_from_paths(None, Some(path)).certs)
+}
+
+/// The certificates of a PEM file.
 fn read_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let unusable = |why: &dyn fmt::Display| {
-        Error::new(
-            ErrorKind::Usage,
-            "open",
-            path.display().to_string(),
-            format!("not usable as certificates: {why}"),
-        )
-        .hint("use a PEM file with certificates: -----BEGIN CERTIFICATE-----")
-    };
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| match error {
         pem::Error::Io(error) => Error::from_io("open", path.display().to_string(), error),
-        error => unusable(&error),
+        error => unusable(path, &error),
     })?;
-    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
-    if RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
-        return Err(unusable(&"it holds none that can be read"));
+    usable(path, certificates.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(path, &error))?)
+}
+
+/// None at all is a mistake: the file was named for them.
+fn usable(path: &Path, certificates: Vec<CertificateDer<'static>>) -> Result<Vec<CertificateDer<'static>>> {
+    match RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned()).0 {
+        0 => Err(unusable(path, &"it holds none that can be read")),
+        _ => Ok(certificates),
     }
-    Ok(certificates)
+}
+
+fn unusable(path: &Path, why: &dyn fmt::Display) -> Error {
+    let cause = format!("not usable as certificates: {why}");
+    Error::new(ErrorKind::Usage, "open", path.display().to_string(), cause)
+        .hint("use a PEM file with certificates: -----BEGIN CERTIFICATE-----")
 }
 
 fn is_aes_128(suite: CipherSuite) -> bool {
@@ -162,4 +192,21 @@ pub(super) fn distrust(error: &std::io::Error) -> Option<Distrust> {
         Wrong::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => Distrust::Authority,
         _ => Distrust::Origin,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundle_of_other_tools_counts_unless_ssl_cert_file_is_set() {
+        let of = |set: &[(&str, &str)]| {
+            bundle_of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned()))
+        };
+        let (requests, curl) = (("REQUESTS_CA_BUNDLE", "/r.pem\n"), ("CURL_CA_BUNDLE", "\"/c.pem\""));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[curl, requests]), Some("/r.pem".into()));
+        assert_eq!(of(&[curl, ("REQUESTS_CA_BUNDLE", "")]), Some("/c.pem".into()));
+        assert_eq!(of(&[curl, requests, ("SSL_CERT_DIR", "/etc/ssl/certs")]), None);
+    }
 }

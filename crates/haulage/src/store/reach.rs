@@ -175,14 +175,17 @@ pub fn knock<'a>(
     crc64: bool,
 ) -> BoxFuture<'a, Result<Vec<Knock>>> {
     Box::pin(async move {
-        let http = client(options)?;
+        let mut http = client(options)?;
         let (origin, path, mut headers) = match Address::parse(url, options)? {
             Address::Azure(address) => {
                 let (path, headers) = address.doorstep();
                 (address.endpoint.origin.clone(), path, headers)
             }
             Address::S3(address) => {
-                let (origin, path) = S3Store::open(&address.bucket, options, http.clone())?.doorstep();
+                let store = S3Store::open(&address.bucket, options, http)?;
+                let (origin, path) = store.doorstep();
+                // It may trust others.
+                http = store.client().clone();
                 (origin, path, HeaderMap::new())
             }
             _ => return Err(no_service(url)),

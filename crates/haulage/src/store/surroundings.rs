@@ -1,18 +1,21 @@
 //! What the credential sources may use of this machine: files, commands, and our own HTTP client.
 //! None of them may hang: each has its deadline.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use reqsign_core::{CommandExecute, CommandOutput, Error, FileRead, HttpSend, Result};
+use reqsign_core::{CommandExecute, CommandOutput, Env, Error, FileRead, HttpSend, OsEnv, Result};
 
 use crate::http::{HttpClient, Origin};
 use crate::store::Trace;
+use crate::variable::meant;
 
 /// The metadata service answers within milliseconds where it exists; elsewhere nothing answers at all.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,6 +51,27 @@ fn failed(cause: impl Into<String>) -> Error {
     Cause(cause.into()).error()
 }
 
+/// The variables of this process, as they were meant.
+#[derive(Debug)]
+pub(super) struct Variables;
+
+impl Env for Variables {
+    fn var(&self, name: &str) -> Option<String> {
+        let text = meant(&OsEnv.var(name)?)?;
+        // Azure's own libraries take a host alone, too.
+        let bare = name == "AZURE_AUTHORITY_HOST" && !text.contains("://");
+        Some(if bare { format!("https://{text}") } else { text })
+    }
+
+    fn vars(&self) -> HashMap<String, String> {
+        OsEnv.vars()
+    }
+
+    fn home_dir(&self) -> Option<PathBuf> {
+        OsEnv.home_dir()
+    }
+}
+
 /// Files, read off the I/O threads.
 #[derive(Debug)]
 pub(super) struct Files;
@@ -56,8 +80,11 @@ impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
         let path = path.to_owned();
         let read = tokio::task::spawn_blocking(move || read_small(&path)).await;
-        read.map_err(|_| failed("the runtime shuts down"))?
-            .map_err(|error| failed(format!("cannot read the token file: {error}")))
+        let content = read
+            .map_err(|_| failed("the runtime shuts down"))?
+            .map_err(|error| failed(format!("cannot read the token file: {error}")))?;
+        // Some editors put it before what they save.
+        Ok(content.strip_prefix("\u{feff}".as_bytes()).map_or(content.clone(), <[u8]>::to_vec))
     }
 }
 

@@ -3,11 +3,12 @@
 // A child process reports to its parent, and a person reads the figures, by what is printed.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use haulage::error::Retry;
-use haulage::http::{HttpClient, HttpOptions, Origin, ResponseBody};
+use haulage::http::{Connections, HttpClient, HttpOptions, Origin, ResponseBody};
 use haulage::store::Trace;
 use haulage::units::ByteRate;
 use haulage::{Error, ErrorKind, Result};
@@ -420,22 +421,34 @@ async fn tls_needs_a_certificate_that_holds() {
     let options = HttpOptions { extra_roots: Some(path.clone()), ..HttpOptions::default() };
     let trusting = HttpClient::new(options).unwrap();
     let trace = Trace::detached();
-    let answer = send(&trusting, &origin, body, &trace).await.unwrap();
+    let answer = send(&trusting, &origin, body.clone(), &trace).await.unwrap();
     assert_eq!(answer.into_body().collect(1 << 20).await.unwrap(), "ok");
     let phases = trace.take().phases;
     assert!(phases.sent_ns.is_some() && phases.sent_ns <= phases.first_byte_ns);
 
-    // SSL_CERT_FILE does the same, in a process whose environment is its own.
-    let url = origin.to_string();
-    let child = tokio::task::spawn_blocking(move || {
-        let child = std::env::current_exe().unwrap();
-        let mut child = std::process::Command::new(child);
-        child.args(["--exact", "azure_http::child_tls", "--ignored", "--nocapture"]);
-        child.env("HAUL_TEST_URL", url).env("SSL_CERT_FILE", path).output().unwrap()
-    });
-    let output = child.await.unwrap();
-    let output = String::from_utf8_lossy(&output.stdout);
-    assert!(output.contains("outcome: 200"), "{output}");
+    // So does a bundle in place of the system's, and no other.
+    let only = |path: &Path| client(Duration::from_secs(5)).by(Connections::trusting_only(path.into()));
+    for bundle in [path.as_path(), folder.path()] {
+        send(&only(bundle), &origin, body.clone(), &Trace::detached()).await.unwrap();
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let error = send(&only(empty.path()), &origin, body, &Trace::detached()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+
+    // Variables do the same, in a process whose environment is its own.
+    for variable in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
+        let (url, path) = (origin.to_string(), path.clone());
+        let child = tokio::task::spawn_blocking(move || {
+            let child = std::env::current_exe().unwrap();
+            let mut child = std::process::Command::new(child);
+            child.args(["--exact", "azure_http::child_tls", "--ignored", "--nocapture"]);
+            child.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
+            child.env("HAUL_TEST_URL", url).env(variable, path).output().unwrap()
+        });
+        let output = child.await.unwrap();
+        let output = String::from_utf8_lossy(&output.stdout);
+        assert!(output.contains("outcome: 200"), "{variable}: {output}");
+    }
 }
 
 #[tokio::test]

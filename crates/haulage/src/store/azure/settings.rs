@@ -7,6 +7,7 @@ use super::credentials::AzureCredentials;
 use super::endpoint::Endpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::StoreOptions;
+use crate::variable::meant;
 
 /// The account and key that every Azure storage emulator knows; published by Microsoft, so no secret.
 pub(super) const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
@@ -48,8 +49,7 @@ impl Settings {
 
     /// Reads any other source of variables.
     pub(super) fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let get =
-            |name: &str| lookup(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let get = |name: &str| lookup(name).as_deref().and_then(meant);
         let connection = get(CONNECTION);
         Ok(Self {
             given: Vec::new(),
@@ -133,6 +133,7 @@ impl ConnectionString {
     pub(super) fn parse_named(text: &str, name: &'static str) -> Result<Self> {
         let wrong = |why: &str| wrong(name, why);
         let mut parsed = Self::default();
+        let (mut emulated, mut emulator) = (false, "http://127.0.0.1".to_owned());
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             // Keys end in `=`, so only the first one separates.
             let Some((name, value)) = part.split_once('=') else {
@@ -147,15 +148,19 @@ impl ConnectionString {
                 "tableendpoint" => parsed.table_endpoint = Some(value),
                 "defaultendpointsprotocol" => parsed.protocol = Some(value),
                 "endpointsuffix" => parsed.suffix = Some(value),
-                "usedevelopmentstorage" if value.eq_ignore_ascii_case("true") => {
-                    parsed.account = Some(DEVELOPMENT_ACCOUNT.to_owned());
-                    parsed.key = Some(DEVELOPMENT_KEY.to_owned());
-                    parsed.blob_endpoint = Some(format!("http://127.0.0.1:10000/{DEVELOPMENT_ACCOUNT}"));
-                    parsed.table_endpoint = Some(format!("http://127.0.0.1:10002/{DEVELOPMENT_ACCOUNT}"));
-                }
+                "usedevelopmentstorage" => emulated = value.eq_ignore_ascii_case("true"),
+                "developmentstorageproxyuri" => emulator = value.trim_end_matches('/').to_owned(),
                 // Endpoints of the other services, and names yet to come.
                 _ => {}
             }
+        }
+        if emulated {
+            // What is named all the same is meant.
+            let at = |port: u16| format!("{emulator}:{port}/{DEVELOPMENT_ACCOUNT}");
+            parsed.account.get_or_insert_with(|| DEVELOPMENT_ACCOUNT.to_owned());
+            parsed.key.get_or_insert_with(|| DEVELOPMENT_KEY.to_owned());
+            parsed.blob_endpoint.get_or_insert_with(|| at(10000));
+            parsed.table_endpoint.get_or_insert_with(|| at(10002));
         }
         let endpoints = [&parsed.blob_endpoint, &parsed.table_endpoint];
         if parsed.account.is_none() && endpoints.into_iter().all(Option::is_none) {
@@ -216,6 +221,13 @@ mod tests {
 
         let parsed = parse("UseDevelopmentStorage=true").unwrap();
         assert_eq!(parsed.endpoint().unwrap().to_string(), "http://127.0.0.1:10000/devstoreaccount1");
+
+        let parsed =
+            parse("UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://10.0.0.7/;").unwrap();
+        assert_eq!(parsed.endpoint().unwrap().to_string(), "http://10.0.0.7:10000/devstoreaccount1");
+
+        let parsed = parse("BlobEndpoint=http://127.0.0.1:9/me;UseDevelopmentStorage=true").unwrap();
+        assert_eq!(parsed.endpoint().unwrap().to_string(), "http://127.0.0.1:9/me");
 
         let parsed = parse("BlobEndpoint=https://h.example/acc;SharedAccessSignature=sv=1&sig=x").unwrap();
         assert_eq!(parsed.sas.as_deref(), Some("sv=1&sig=x"));

@@ -54,7 +54,7 @@ use super::{
 use crate::checksum::{ChecksumMode, Crc64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::Manners;
-use crate::http::{HttpClient, Origin};
+use crate::http::{Connections, HttpClient, Origin};
 use crate::verbose::verbose;
 use auth::Credential;
 use error::Asked;
@@ -83,6 +83,10 @@ impl S3Store {
     pub fn open(bucket: &str, options: &StoreOptions, http: HttpClient) -> Result<Self> {
         let (options, profile) = credentials::filled(options)?;
         let settings = Settings::find(&options, profile.as_deref())?;
+        let http = match &settings.ca_bundle {
+            Some(bundle) => http.by(Connections::trusting_only(bundle.clone())),
+            None => http,
+        };
         let credential = Credential::find(&options, profile.as_deref(), &http)?;
         let service = Service::new(bucket, settings, credential, &options, http)?;
         let (region, named) = service.region();
@@ -143,6 +147,11 @@ impl S3Store {
         let site = self.service.site();
         let query = if self.bucket().is_empty() { "" } else { "?list-type=2&max-keys=1" };
         (site.origin.clone(), format!("{}{query}", site.path("")))
+    }
+
+    /// What it is reached through.
+    pub(crate) fn client(&self) -> &HttpClient {
+        self.service.client()
     }
 
     /// The region that requests are signed for, and whether somebody has named it.

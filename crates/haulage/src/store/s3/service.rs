@@ -122,8 +122,15 @@ impl Service {
         Self::at(Arc::clone(&self.shared), bucket, self.http.clone())
     }
 
+    /// What it is reached through.
+    pub(super) fn client(&self) -> &HttpClient {
+        &self.http
+    }
+
     /// The same bucket, reached through another client.
     pub(super) fn over(self, http: HttpClient) -> Self {
+        let trusts_others = self.shared.settings.ca_bundle.is_some();
+        let http = if trusts_others { http.by_those_of(&self.http) } else { http };
         Self { http, ..self }
     }
 

@@ -8,6 +8,7 @@ use super::endpoint::{Addressing, Endpoint, USUAL_REGION};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::StoreOptions;
 use crate::store::surroundings::read_small;
+use crate::variable::meant;
 
 /// Where the service is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) struct Settings {
     /// Whether somebody did.
     pub(super) region_named: bool,
     pub(super) addressing: Option<Addressing>,
+    /// The certificates that are trusted in place of the system's.
+    pub(super) ca_bundle: Option<PathBuf>,
 }
 
 impl Settings {
@@ -37,13 +40,18 @@ impl Settings {
         lookup: impl Fn(&str) -> Option<String>,
         read: impl Fn(&str) -> Option<String>,
     ) -> Result<Self> {
-        let get =
-            |name: &str| lookup(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let file = get("AWS_CONFIG_FILE").or_else(|| {
-            let home = PathBuf::from(get("HOME")?);
-            home.join(".aws").join("config").to_str().map(str::to_owned)
-        });
-        let config = Config::parse(&file.and_then(|path| read(&path)).unwrap_or_default());
+        let get = |name: &str| lookup(name).as_deref().and_then(meant);
+        let home = get("HOME");
+        let place = |path: String| match (path.strip_prefix("~/"), &home) {
+            (Some(below), Some(home)) => format!("{home}/{below}"),
+            _ => path,
+        };
+        let file = |variable: &str, usual: &str| {
+            let path = place(get(variable).unwrap_or_else(|| usual.to_owned()));
+            read(&path).unwrap_or_default()
+        };
+        let mut config = Config::parse(&file("AWS_CONFIG_FILE", "~/.aws/config"));
+        config.add_profiles(&file("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"));
         let profile = PROFILES.into_iter().find_map(get);
         let profile = profile.as_deref().unwrap_or(DEFAULT);
         let endpoint = match options.endpoint.clone().or_else(|| configured(&config, profile, &get)) {
@@ -62,15 +70,18 @@ impl Settings {
             _ => None,
         };
         let addressing = options.addressing.or(style);
-        Ok(Self { endpoint, region, region_named: named.is_some(), addressing })
+        // A file of certificates that was named for this call comes before.
+        let bundle = || get("AWS_CA_BUNDLE").or_else(|| config.of_profile(profile, "ca_bundle"));
+        let ca_bundle = if options.ca.is_none() { bundle().map(place).map(PathBuf::from) } else { None };
+        Ok(Self { endpoint, region, region_named: named.is_some(), addressing, ca_bundle })
     }
 }
 
 /// The endpoint that the surroundings name for S3.
 fn configured(config: &Config, profile: &str, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    let ignored =
-        get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").is_some_and(|text| text.eq_ignore_ascii_case("true"));
-    if ignored {
+    let ignored = get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+        .or_else(|| config.of_profile(profile, "ignore_configured_endpoint_urls"));
+    if ignored.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
         return None;
     }
     let services = || {
@@ -106,7 +117,7 @@ struct Config(Vec<(String, String, String)>);
 impl Config {
     fn parse(text: &str) -> Self {
         let (mut lines, mut section, mut parent) = (Vec::new(), String::new(), String::new());
-        for line in text.lines() {
+        for line in text.trim_start_matches('\u{feff}').lines() {
             let indented = line.starts_with([' ', '\t']);
             let line = line.split(" #").next().unwrap_or_default().trim();
             if line.is_empty() || line.starts_with(['#', ';']) {
@@ -127,6 +138,12 @@ impl Config {
             lines.push((section.clone(), name, value));
         }
         Self(lines)
+    }
+
+    /// Adds what the file of credentials says of profiles: it goes before, and calls them by their names alone.
+    fn add_profiles(&mut self, text: &str) {
+        let named = |(section, name, value)| (format!("profile {section}"), name, value);
+        self.0.extend(Self::parse(text).0.into_iter().map(named));
     }
 
     fn get(&self, section: &str, name: &str) -> Option<String> {
@@ -161,6 +178,7 @@ s3 =
   addressing_style = virtual
   max_concurrent_requests = 20
 endpoint_url = https://lab.example
+ca_bundle = ~/lab.pem
 [services local]
 ec2 =
   endpoint_url = https://ec2.example
@@ -173,7 +191,11 @@ s3 =
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let read = |path: &str| (path == "/h/.aws/config").then(|| FILE.to_owned());
+        let read = |path: &str| match path {
+            "/h/.aws/config" => Some(format!("\u{feff}{}", FILE.replace('\n', "\r\n"))),
+            "/h/.aws/credentials" => Some("[keys]\naws_access_key_id = id\nregion = ap-south-1\n".to_owned()),
+            _ => None,
+        };
         Settings::from_lookup(options, lookup, read).unwrap()
     }
 
@@ -212,12 +234,26 @@ s3 =
         assert_eq!(region(&plain, &[HOME, LAB, both[3]]), ("us-west-2".to_owned(), true));
         assert_eq!(region(&plain, &[HOME, LAB]), ("eu-west-2".to_owned(), true));
         assert_eq!(region(&plain, &[HOME]), ("eu-north-1".to_owned(), true));
+        assert_eq!(region(&plain, &[HOME, ("AWS_PROFILE", "\"keys\"\n")]), ("ap-south-1".to_owned(), true));
+        assert_eq!(region(&plain, &[HOME, ("AWS_CONFIG_FILE", "~/.aws/config")]).0, "eu-north-1");
         assert_eq!(region(&plain, &[]), ("us-east-1".to_owned(), false));
         let host = ("AWS_ENDPOINT_URL", "https://s3.eu-west-3.amazonaws.com");
         assert_eq!(region(&plain, &[host]), ("eu-west-3".to_owned(), true));
         let wrong = StoreOptions { region: Some("evil.example/".to_owned()), ..StoreOptions::default() };
         let error = Settings::from_lookup(&wrong, |_| None, |_| None).unwrap_err();
         assert_eq!(error.hint_text(), Some("write a region such as eu-west-1"));
+    }
+
+    #[test]
+    fn certificates_are_those_of_the_call_the_variable_or_the_profile() {
+        let bundle = |ca: Option<&str>, variables: &[(&str, &str)]| {
+            settings(&StoreOptions { ca: ca.map(Into::into), ..StoreOptions::default() }, variables).ca_bundle
+        };
+        let variable = ("AWS_CA_BUNDLE", "/all.pem");
+        assert_eq!(bundle(None, &[HOME]), None);
+        assert_eq!(bundle(None, &[HOME, LAB]), Some("/h/lab.pem".into()));
+        assert_eq!(bundle(None, &[HOME, LAB, variable]), Some("/all.pem".into()));
+        assert_eq!(bundle(Some("/call.pem"), &[HOME, LAB, variable]), None);
     }
 
     #[test]

@@ -13,14 +13,14 @@ use reqsign_azure_storage::{
     ClientSecretCredentialProvider, Credential, EnvCredentialProvider, ImdsCredentialProvider,
     WorkloadIdentityCredentialProvider,
 };
-use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
+use reqsign_core::{Context, ProvideCredentialDyn};
 
 use super::token::TokenSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::secret;
 use crate::store::renewed::Renewed;
-use crate::store::surroundings::{Commands, Files, Requests, words};
+use crate::store::surroundings::{Commands, Files, Requests, Variables, words};
 use crate::verbose::verbose;
 
 /// How long a token of unknown end is taken to be good.
@@ -44,7 +44,7 @@ pub(crate) struct Entra {
 impl Entra {
     pub(crate) fn new(http: HttpClient) -> Self {
         let context = Context::new()
-            .with_env(OsEnv)
+            .with_env(Variables)
             .with_file_read(Files)
             .with_command_execute(Commands)
             .with_http_send(Requests(http));

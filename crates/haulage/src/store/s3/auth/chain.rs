@@ -11,14 +11,14 @@ use reqsign_aws_v4::{
     AssumeRoleWithWebIdentityCredentialProvider, Credential, ECSCredentialProvider, EnvCredentialProvider,
     IMDSv2CredentialProvider, ProcessCredentialProvider, ProfileCredentialProvider, SSOCredentialProvider,
 };
-use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
+use reqsign_core::{Context, ProvideCredentialDyn};
 
 use super::sigv4::Keys;
 use crate::error::{Error, ErrorKind, Result};
 use crate::http::HttpClient;
 use crate::store::renewed::Renewed;
 use crate::store::s3::settings::{DEFAULT, PROFILES};
-use crate::store::surroundings::{Commands, Files, Requests, words};
+use crate::store::surroundings::{Commands, Files, Requests, Variables, words};
 use crate::verbose::verbose;
 
 /// How long keys without an end are taken to be good: files and variables change seldom.
@@ -38,7 +38,7 @@ pub(in crate::store::s3) struct Chain {
 impl Chain {
     pub(in crate::store::s3) fn new(http: HttpClient, profile: Option<&str>) -> Self {
         let context = Context::new()
-            .with_env(OsEnv)
+            .with_env(Variables)
             .with_file_read(Files)
             .with_command_execute(Commands)
             .with_http_send(Requests(http));
