@@ -95,6 +95,11 @@ const GID: (&str, &str) = ("gid", "posix_group");
 const ATIME: (&str, &str) = ("atime", "posix_atime");
 
 impl Posix {
+    /// Whether metadata of this name tells of a file.
+    pub(super) fn is_named(name: &str) -> bool {
+        [MODE, UID, GID, ATIME].iter().any(|names| name == names.0 || name == names.1)
+    }
+
     /// What metadata tells. rclone's names count before AzCopy's. What cannot be meant is named in `odd`.
     pub(crate) fn told(metadata: &[(String, String)], odd: &mut Vec<String>) -> Self {
         let mut find = |(rclone, azcopy): (&str, &str), radix| {

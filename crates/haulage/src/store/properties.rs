@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Tags;
+use super::{Posix, Tags};
 
 /// Headers and metadata that somebody has given an object. Files have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -50,9 +50,46 @@ impl Properties {
         headers.into_iter().flatten().chain(pairs.flat_map(|(name, value)| [name, value]))
     }
 
+    /// What of them a file has no place for, in words; what it may have of metadata, and the tier, left out.
+    pub(crate) fn of_no_file(&self) -> Vec<&'static str> {
+        let is_named = |(name, _): &(String, String)| !Posix::is_named(name);
+        [
+            ("metadata", self.metadata.iter().any(is_named)),
+            ("tags", matches!(self.tags, Tags::Unread) || !self.tags.known().is_empty()),
+            ("Content-Encoding", self.content_encoding.is_some()),
+            ("Content-Language", self.content_language.is_some()),
+            ("Content-Disposition", self.content_disposition.is_some()),
+            ("Cache-Control", self.cache_control.is_some()),
+            ("Expires", self.expires.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(what, is_there)| is_there.then_some(what))
+        .collect()
+    }
+
     /// Whether both say the same, but for tags, of which an answer says at most how many there are.
     pub(crate) fn same_but_for_tags(one: Option<&Self>, other: Option<&Self>) -> bool {
         let plain = |it: Option<&Self>| Self { tags: Tags::None, ..it.cloned().unwrap_or_default() };
         plain(one) == plain(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_no_place_for_what_is_not_its_own() {
+        let pair = |name: &str| (name.to_owned(), "1".to_owned());
+        let of_file = ["mode", "uid", "posix_group", "atime"].map(pair).to_vec();
+        let own = Properties { metadata: of_file, tier: Some("Cool".to_owned()), ..Properties::default() };
+        assert_eq!(own.of_no_file(), [""; 0]);
+        let given = Properties {
+            metadata: vec![pair("mode"), pair("project")],
+            tags: Tags::Unread,
+            content_encoding: Some("gzip".to_owned()),
+            ..Properties::default()
+        };
+        assert_eq!(given.of_no_file(), ["metadata", "tags", "Content-Encoding"]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::attributes::{attributes, not_meant, put_options, with_tags};
+use super::attributes::{attributes, left_behind, put_options, with_tags};
 use super::by_service;
 use super::compare::compare;
 use super::object::{Done, Held, Purpose};
@@ -319,7 +319,7 @@ async fn commit(task: &Task, trace: &Trace) -> Result<PutResult> {
     let crc64 = if destination.store.capabilities().streams { meta.crc64 } else { task.crc64 };
     let put = writer(task)?.commit(&task.parts, &attributes(task, meta, crc64, task.md5), trace).await;
     let put = settled(task, put, task.crc64, trace).await?;
-    Ok(PutResult { not_kept: not_meant(task, meta).or(put.not_kept), ..put })
+    Ok(PutResult { not_kept: left_behind(task, meta).or(put.not_kept), ..put })
 }
 
 /// MD5 cannot be combined from blocks, so the source is read once more, in order, beside the blocks: the next piece of it.

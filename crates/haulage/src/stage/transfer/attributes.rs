@@ -78,14 +78,20 @@ fn posix(task: &Task, meta: &ObjectMeta, keeps_properties: bool) -> Option<Posix
     known.only(preserve)
 }
 
-/// What of the source's metadata a file could not be given, because it cannot be meant; in words.
-pub(super) fn not_meant(task: &Task, meta: &ObjectMeta) -> Option<String> {
+/// What of the source a file does not get, because it has no place for it or because it cannot be meant; in words. Whoever copies to
+/// a stream wants the bytes.
+pub(super) fn left_behind(task: &Task, meta: &ObjectMeta) -> Option<String> {
     let to = task.pair.destination.store.capabilities();
-    let to_file = !to.keeps_properties && !to.in_order;
-    let told = meta.properties.as_ref().filter(|_| to_file && task.options.preserve.any())?;
+    let told = meta.properties.as_ref().filter(|_| !to.keeps_properties && !to.in_order)?;
     let mut odd = Vec::new();
-    Posix::told(&told.metadata, &mut odd);
-    (!odd.is_empty()).then(|| format!("not restored: metadata that is none of a file ({})", odd.join(", ")))
+    if task.options.preserve.any() {
+        Posix::told(&told.metadata, &mut odd);
+    }
+    if !odd.is_empty() {
+        return Some(format!("not restored: metadata that is none of a file ({})", odd.join(", ")));
+    }
+    let lost = told.of_no_file();
+    (!lost.is_empty()).then(|| format!("not kept, for a file has no place for it: {}", lost.join(", ")))
 }
 
 /// Headers, metadata, tags and the tier, as the user wants them.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::attempt::Task;
-use super::attributes::{not_meant, put_options, with_tags};
+use super::attributes::{left_behind, put_options, with_tags};
 use super::object::{Done, Held};
 use super::settled::settled;
 use crate::checksum::{ChecksumMode, Crc64, Md5};
@@ -126,7 +126,7 @@ async fn pass_on(task: &Task, trace: &Trace) -> Result<Done> {
     let Stated { crc64, md5, only_md5, range_checked } = Stated::of(&task.pair, &got)?;
     let options = put_options(task, &got.meta, crc64, md5.filter(|_| only_md5));
     let put = destination.store.put(&destination.key, got.payload, &options, trace).await?;
-    let put = PutResult { not_kept: not_meant(task, &got.meta).or(put.not_kept), ..put };
+    let put = PutResult { not_kept: left_behind(task, &got.meta).or(put.not_kept), ..put };
     Ok(Done::Whole { crc64: put.crc64, md5: put.md5, put, range_checked })
 }
 

@@ -171,7 +171,13 @@ pub(super) async fn put(
     };
     trace.mark(Phase::Committed);
     let etag = headers::etag(response.headers());
-    Ok(PutResult { etag, crc64: Some(crc64), md5: attributes.md5, confirmed, not_kept: None })
+    Ok(PutResult {
+        etag,
+        crc64: Some(crc64),
+        md5: attributes.md5,
+        confirmed,
+        not_kept: meta::not_kept(&attributes),
+    })
 }
 
 /// Creates a blob where a service, such as Azurite, takes blocks that nobody has committed for one: only their commit looks closer.

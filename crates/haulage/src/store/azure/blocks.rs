@@ -126,7 +126,7 @@ impl BlockWriter for AzureBlocks {
         let (response, confirmed) = send_guarded(&self.store, operation, guard, asked, trace).await?;
         trace.mark(Phase::Committed);
         let etag = headers::etag(response.headers());
-        Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed, not_kept: None })
+        Ok(PutResult { etag, crc64, md5: attributes.md5, confirmed, not_kept: meta::not_kept(&attributes) })
     }
 
     /// Leaves what is staged: the service forgets it after a week, and until then a later run may go on from it.

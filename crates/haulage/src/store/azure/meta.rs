@@ -143,6 +143,23 @@ fn write_properties(headers: &mut HeaderMap, properties: &Properties, asked: Ask
     Ok(())
 }
 
+/// What of `attributes` is not kept with a blob as it is, in words.
+pub(super) fn not_kept(attributes: &Attributes) -> Option<String> {
+    let properties = attributes.properties.as_deref()?;
+    let renamed = properties.metadata.iter().map(|(name, _)| (name, identifier(name)));
+    let renamed = renamed.filter(|(name, kept)| *name != kept && is_of_others(kept));
+    let renamed: Vec<_> = renamed.map(|(name, kept)| format!("{name} as {kept}")).collect();
+    let named = (!renamed.is_empty()).then(|| {
+        format!("kept under other names, for Azure has letters, digits and _: {}", renamed.join(", "))
+    });
+    let expires =
+        properties.expires.as_ref().map(|_| "not kept, for Azure has no place for it: Expires".to_owned());
+    match (named, expires) {
+        (Some(named), Some(expires)) => Some(format!("{named}; {expires}")),
+        (named, expires) => named.or(expires),
+    }
+}
+
 const TIER_HINT: &str = "choose one: --tier hot, cool, cold or archive; or --tier default";
 
 /// The service refuses tags with other characters, and more of them, without saying which.
@@ -184,6 +201,23 @@ mod tests {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
         pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn what_azure_keeps_otherwise_is_said() {
+        let pair = |name: &str| (name.to_owned(), "1".to_owned());
+        let of = |names: &[&str], expires: Option<&str>| {
+            let metadata = names.iter().map(|name| pair(name)).collect();
+            let properties =
+                Properties { metadata, expires: expires.map(str::to_owned), ..Properties::default() };
+            not_kept(&Attributes { properties: properties.kept(), ..Attributes::default() })
+        };
+        assert_eq!(of(&["plain", "with_2"], None), None);
+        assert!(of(&["a-b", "plain"], None).is_some_and(|said| said.ends_with("_: a-b as a_b")));
+        assert!(
+            of(&["2x"], Some("now"))
+                .is_some_and(|said| said.contains("2x as _2x; ") && said.ends_with("Expires"))
+        );
     }
 
     fn told(pairs: &[(&'static str, &'static str)]) -> Properties {
