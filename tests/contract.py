@@ -41,6 +41,7 @@ MODULES = {
     "haulage.events": ["parse"],
     "haulage.lab": None,  # all that it exports
     "haulage.objects": ["ObjectReader", "ObjectWriter"],
+    "haulage.tables.account": ["create_table", "list_tables", "remove_table"],
     "haulage.tables.moving": ["backup", "copy_table", "export_table", "import_table", "verify"],
     "haulage.tables.plan": ["choose", "predict", "propose"],
     "haulage.watch": ["Handler", "Sent", "lines", "send", "worker"],

@@ -79,6 +79,17 @@ impl Table {
         Ok((PyBytes::new(py, &page.body), page.content_type, next))
     }
 
+    /// Makes it.
+    fn create(&self, py: Python<'_>) -> PyResult<()> {
+        enter(py, self.0.create())?.or_raise(py)
+    }
+
+    /// Removes it with its rows; a dry run only looks whether it is there.
+    #[pyo3(signature = (*, dry_run=false))]
+    fn remove(&self, py: Python<'_>, dry_run: bool) -> PyResult<()> {
+        enter(py, self.0.remove(dry_run))?.or_raise(py)
+    }
+
     /// The names of the account's tables.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         enter(py, self.0.names())?.or_raise(py)

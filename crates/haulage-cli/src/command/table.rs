@@ -15,8 +15,10 @@ const FORMATS: [&str; 4] = ["parquet", "arrow", "csv", "jsonl"];
 const TABLE: &str = "az-table://NAME, or the URL of a table";
 
 pub(crate) fn command() -> Command {
-    grammar::command("table", "Tables: export, import, copy, back up, plan keys, serve", |table| {
-        group(table, [export(), import(), copy(), backup(), restore(), verify(), plan(), serve()])
+    grammar::command("table", "Tables: list, export, import, copy, back up, plan keys, serve", |table| {
+        let whole = [list(), create(), remove()];
+        let moved = [export(), import(), copy(), backup(), restore(), verify()];
+        group(table, whole.into_iter().chain(moved).chain([plan(), serve()]))
     })
 }
 
@@ -26,6 +28,60 @@ fn moving(command: Command, examples: &str) -> Command {
     stores(command, &OF_OBJECTS)
         .mut_arg("endpoint", |arg| arg.help("The service of az-table://: https://host[:port][/account]"))
         .after_help(end(examples, CODES))
+}
+
+/// Adds what all commands take that look at tables as a whole, and what stands below.
+fn whole(command: Command, examples: &str) -> Command {
+    stores(command, &OF_OBJECTS)
+        .mut_arg("endpoint", |arg| arg.help("The service of az-table://: https://host[:port][/account]"))
+        .after_help(end(
+            examples,
+            "  0  all done               4    no such table
+  1  some of them failed    130  interrupted
+  2  wrong usage
+  3  credentials or permission",
+        ))
+}
+
+fn list() -> Command {
+    grammar::command("ls", "List the tables of an account", |list| {
+        let list = list.arg(
+            place("url", "URL", "The account, or a table to look for")
+                .required(false)
+                .default_value("az-table://"),
+        );
+        whole(
+            list,
+            "  haul table ls
+  haul table ls \"https://ACCOUNT.table.core.windows.net/?SAS\"",
+        )
+    })
+}
+
+fn several() -> Arg {
+    place("tables", "TABLE", TABLE).num_args(1..).action(ArgAction::Append)
+}
+
+fn create() -> Command {
+    grammar::command("create", "Create tables", |create| {
+        whole(create.arg(several()), "  haul table create az-table://stations")
+    })
+}
+
+fn remove() -> Command {
+    grammar::command(
+        "rm",
+        "Remove tables with all their rows; names are written exactly as they are",
+        |remove| {
+            let remove =
+                remove.args([several(), switch("dry-run", "Show what would be removed, and remove nothing")]);
+            whole(
+                remove,
+                "  haul table rm --dry-run az-table://Stations
+  haul table rm az-table://Stations az-table://StationsByelevation",
+            )
+        },
+    )
 }
 
 fn format() -> Arg {

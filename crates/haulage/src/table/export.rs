@@ -136,10 +136,7 @@ impl Export {
             }
         };
         let service = TableService::open(table, &options.store)?;
-        if service.table().is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "export", service.name(), "no table is named")
-                .hint("write az-table://TABLE, or https://ACCOUNT.table.core.windows.net/TABLE"));
-        }
+        service.names_a_table("export")?;
         let subject = Subject {
             version: VERSION,
             table: service.url(),

@@ -150,10 +150,7 @@ impl Import {
             preparation.check(&schema)?;
         }
         let service = TableService::open(table, &options.store)?;
-        if service.table().is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "import", service.name(), "no table is named")
-                .hint("write az-table://TABLE, or https://ACCOUNT.table.core.windows.net/TABLE"));
-        }
+        service.names_a_table("import")?;
         let url = service.url();
         let mut how = vec![format!("{:?}", options.mode)];
         how.extend(
@@ -208,7 +205,7 @@ impl Import {
         } = self;
         let concurrency = options.concurrency.unwrap_or(TRANSACTIONS).max(1);
         gate.guide(concurrency);
-        let made = options.create && create(&service, &gate).await?;
+        let made = options.create && created(&service, &gate).await?;
         if journal.from() > 0 && (made || !has_what_was_written(&service, &gate, &journal).await?) {
             // Somebody has removed the table since, or restarted an endpoint that keeps it in memory.
             journal.begin_anew()?;
@@ -337,6 +334,14 @@ fn settle(
     settled.refused.iter().try_for_each(|one| journal.refused(one))?;
     journal.written(&settled.written, settled.last);
     Ok(keys)
+}
+
+/// Makes the table if there is none; whether there was none.
+async fn created(service: &TableService, gate: &Gate) -> Result<bool> {
+    match create(service, gate).await {
+        Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
+        made => made.map(|()| true),
+    }
 }
 
 /// Whether the table has what earlier runs have written, as far as one row tells.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::page::Page;
 use super::query::{self, Query, RawPage};
+use super::write;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, through};
 use crate::store::StoreOptions;
@@ -79,6 +80,44 @@ impl Table {
                 query::page(&self.service, query, level.accept(), trace).await
             })
         })
+    }
+
+    /// Makes the table.
+    ///
+    /// # Errors
+    /// `Usage` for an account, `Exists` if the table is there.
+    pub fn create(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.service.names_a_table("create")?;
+            write::create(&self.service, &self.gate).await
+        })
+    }
+
+    /// Removes the table with its rows; a `dry_run` only looks whether it is there.
+    ///
+    /// # Errors
+    /// `Usage` for an account, and for other capitals than the table's own: the service does not tell them apart, whoever
+    /// removes should. `NotFound` if there is no such table.
+    pub fn remove(&self, dry_run: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.service.names_a_table("remove")?;
+            let (names, named) = (self.names().await?, self.service.table());
+            if !names.iter().any(|name| name == named) {
+                return Err(self.not_among(&names));
+            }
+            if dry_run { Ok(()) } else { write::remove(&self.service, &self.gate).await }
+        })
+    }
+
+    fn not_among(&self, names: &[String]) -> Error {
+        let named = self.service.table();
+        let error = |kind, cause| Error::new(kind, "remove", self.name(), cause);
+        match names.iter().find(|name| name.eq_ignore_ascii_case(named)) {
+            Some(name) => error(ErrorKind::Usage, format!("the table is called `{name}`"))
+                .hint("write its name exactly as it is"),
+            None => error(ErrorKind::NotFound, "no such table".to_owned())
+                .hint("check the name; haul table ls lists the tables of the account"),
+        }
     }
 
     /// The names of the account's tables.

@@ -118,11 +118,13 @@ async fn read(service: &TableService, gate: &Gate, partition: &str, row: &str) -
     }
 }
 
-/// Makes the table where none is; whether there was none.
-pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<bool> {
+/// Makes the table; `Exists` if it is there.
+pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<()> {
     let name = service.name();
     let body = Bytes::from(serde_json::json!({"TableName": service.table()}).to_string());
+    let mut tries = 0;
     let made: Result<_> = through!(gate, "CreateTable", name, trace => {
+        tries += 1;
         let request = TableRequest {
             operation: "create",
             method: Method::POST,
@@ -139,7 +141,36 @@ pub(super) async fn create(service: &TableService, gate: &Gate) -> Result<bool> 
         service.send(request, &name, trace).await
     });
     match made {
-        Err(error) if error.kind() == ErrorKind::Exists => Ok(false),
-        made => made.map(|_| true),
+        // Made by an attempt whose answer was lost.
+        Err(error) if error.kind() == ErrorKind::Exists && tries > 1 => Ok(()),
+        made => made.map(drop),
+    }
+}
+
+/// Takes the table away with its rows; `NotFound` if there is none.
+pub(super) async fn remove(service: &TableService, gate: &Gate) -> Result<()> {
+    let name = service.name();
+    let mut tries = 0;
+    let removed: Result<_> = through!(gate, "DeleteTable", name, trace => {
+        tries += 1;
+        let request = TableRequest {
+            operation: "remove",
+            method: Method::DELETE,
+            path: format!("Tables('{}')", service.table()),
+            query: &[],
+            accept: "application/json;odata=nometadata",
+            content_type: None,
+            if_match: None,
+            body: Bytes::new(),
+            status: 204,
+            largest: query::PAGE_MAX,
+            permission: 'd',
+        };
+        service.send(request, &name, trace).await
+    });
+    match removed {
+        // Removed by an attempt whose answer was lost.
+        Err(error) if error.kind() == ErrorKind::NotFound && tries > 1 => Ok(()),
+        removed => removed.map(drop),
     }
 }

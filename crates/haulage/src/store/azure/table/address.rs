@@ -10,6 +10,9 @@ use crate::store::StoreOptions;
 
 const SHORT: &str = "az-table://";
 
+/// What a name has to be.
+pub(super) const NAMES: &str = "table names have 3 to 63 letters and digits, and begin with a letter";
+
 /// A table, or the account where the name is empty.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TableAddress {
@@ -97,8 +100,7 @@ fn check_table(name: &str, text: &str) -> Result<()> {
     }
     // Before an `@` may stand a password that belongs nowhere.
     let shown = name.rsplit('@').next().unwrap_or_default();
-    Err(Error::new(ErrorKind::Usage, "open", text, format!("`{shown}` is no table name"))
-        .hint("table names have 3 to 63 letters and digits, and begin with a letter"))
+    Err(Error::new(ErrorKind::Usage, "open", text, format!("`{shown}` is no table name")).hint(NAMES))
 }
 
 #[cfg(test)]
@@ -131,10 +133,7 @@ mod tests {
         for text in ["az-table://a", "az-table://1rows", "az-table://no_rows", "http://127.0.0.1:1/acc/a/b"] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage);
-            assert_eq!(
-                error.hint_text(),
-                Some("table names have 3 to 63 letters and digits, and begin with a letter")
-            );
+            assert_eq!(error.hint_text(), Some(NAMES));
         }
         for text in ["az://rows", "rows.parquet", "s3://b/rows"] {
             assert_eq!(

@@ -6,6 +6,7 @@ use http::header::HeaderMap;
 
 use super::super::auth::Credential;
 use super::super::error::{Asked, service_error};
+use super::address::NAMES;
 use crate::error::{Error, ErrorKind};
 use crate::store::answer::{code_of, told};
 
@@ -47,12 +48,17 @@ fn classify(asked: Asked<'_>, status: u16, code: &str, message: Option<&str>) ->
         (_, "TableNotFound") => asked
             .error(NotFound, "no such table")
             .hint("check the name; haul table import --create creates the table"),
-        (_, "TableAlreadyExists") => asked.error(Exists, "the table exists already"),
+        (_, "TableAlreadyExists") => asked
+            .error(Exists, "the table exists already")
+            .hint("haul table import adds rows to it; haul table rm removes it"),
         (_, "TableBeingDeleted") => asked
             .error(Service, "the table is still being deleted")
             .retry(crate::error::Retry::Backoff)
             .hint("the service needs about a minute for that; try again then"),
         (_, "EntityAlreadyExists") => asked.error(Exists, "a row with these keys exists already"),
+        (400, "InvalidResourceName") => asked
+            .error(Usage, "the service does not take this name")
+            .hint(format!("{NAMES}; `tables` is taken")),
         (404, _) => asked.error(NotFound, "no such row or table").hint("check the name of account and table"),
         (412, _) => {
             asked.error(SourceChanged, "the row changed meanwhile").hint("run the same command again")
@@ -118,6 +124,7 @@ mod tests {
             (409, "TableBeingDeleted", Service),
             (412, "UpdateConditionNotSatisfied", SourceChanged),
             (400, "InvalidInput", Usage),
+            (400, "InvalidResourceName", Usage),
             (413, "RequestBodyTooLarge", Usage),
             (403, "AuthenticationFailed", Permission),
             (503, "ServerBusy", Busy),

@@ -22,7 +22,7 @@ use super::endpoint::Endpoint;
 use super::error::Asked;
 use super::service::{AGENT, DateHeader, ERROR_MAX, QUERY, REQUEST_ID, VERSION};
 use super::settings::Settings;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::http::{HttpClient, ResponseBody, WireMeter};
 use crate::secret::Signature;
 use crate::store::answer::Broken;
@@ -96,6 +96,18 @@ impl TableService {
     /// The table's name; empty for the account.
     pub(crate) fn table(&self) -> &str {
         &self.0.address.table
+    }
+
+    /// Refuses an account without a table.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub(crate) fn names_a_table(&self, operation: &'static str) -> Result<()> {
+        if !self.table().is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Usage, operation, self.name(), "no table is named")
+            .hint("write az-table://TABLE, or https://ACCOUNT.table.core.windows.net/TABLE"))
     }
 
     /// The same account, another table.
