@@ -80,7 +80,7 @@ CORE = {
 }
 #: What each part of the Python package may import from it, besides its own parts.
 PYTHON_MAY = {
-    "__init__": CORE | {"_engine"},
+    "__init__": CORE | {"_engine", "cluster", "filesystem", "lab", "tables", "watch"},
     "__main__": {
         "_engine",
         "children",

@@ -93,3 +93,24 @@ def test_a_signal_stops_cp_at_once_and_it_resumes(
     assert b"same command again" in said
     assert took < 0.5, f"{took:.3f} s"
     assert haul("cp", "file.bin", container.az("file.bin"), "--json").summary["exit_code"] == 0
+
+
+def test_parts_of_the_package_need_no_import_and_no_extra() -> None:
+    code = """import sys
+class NothingElse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "haulage"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NothingElse())
+import haulage
+assert not [name for name in sys.modules if name.startswith("haulage.") and name != "haulage.lazy"]
+haulage.cluster, haulage.events, haulage.lab, haulage.tables.account, haulage.tables.moving, haulage.watch
+assert {"cluster", "filesystem"} <= {*dir(haulage)}
+for find in (lambda: haulage.filesystem.ZarrStore, lambda: haulage.tables.plan.choose):
+    try:
+        find()
+    except ModuleNotFoundError as error:
+        print(*error.__notes__)
+assert not hasattr(haulage, "filesystems")"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines() == ["hint: pip install 'haulage[fsspec]'", "hint: pip install 'haulage[tables]'"]

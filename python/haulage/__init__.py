@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     __version__: str
+    from haulage import (
+        cluster as cluster,
+        filesystem as filesystem,
+        lab as lab,
+        tables as tables,
+        watch as watch,
+    )
     from haulage.decisions import verbose as verbose
     from haulage.emulator import Emulator as Emulator
     from haulage.errors import (
@@ -96,9 +103,12 @@ _HOMES = {
     ),
 }
 
+#: What has a name of its own, as in ``haulage.cluster.copy``.
+_PARTS = "cluster errors events filesystem lab tables watch"
+
 __all__ = sorted([*" ".join(_HOMES.values()).split(), "__version__"])
 
-_named = importing(__name__, _HOMES)
+_named = importing(__name__, _HOMES, _PARTS)
 
 
 def __getattr__(name: str) -> object:
@@ -110,4 +120,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> Iterable[str]:
-    return __all__
+    return [*__all__, *_PARTS.split()]

@@ -25,23 +25,13 @@ if TYPE_CHECKING:
     )
     from haulage.filesystem.store import ZarrStore as ZarrStore, zarr_store as zarr_store
 
-_named = importing(
+__getattr__ = importing(
     __name__,
     {
         "haulage.filesystem.base": "AzureFileSystem HaulageFileSystem S3FileSystem",
         "haulage.filesystem.store": "ZarrStore zarr_store",
     },
+    extras={"fsspec": "fsspec", "zarr": "zarr"},
 )
 
 __all__ = ["AzureFileSystem", "HaulageFileSystem", "S3FileSystem", "ZarrStore", "zarr_store"]
-
-
-def __getattr__(name: str) -> object:
-    try:
-        found: object = _named(name)
-    except ModuleNotFoundError as missing:
-        extra = {"fsspec": "fsspec", "zarr": "zarr"}.get((missing.name or "").split(".")[0])
-        if extra is not None:
-            missing.add_note(f"hint: pip install 'haulage[{extra}]'")
-        raise
-    return found

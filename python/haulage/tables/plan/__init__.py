@@ -24,4 +24,5 @@ __getattr__ = importing(
         "haulage.tables.plan.predicting": "Prediction",
         "haulage.tables.plan.proposing": "Plan choose predict propose reasons",
     },
+    extras={"duckdb": "tables", "pyarrow": "tables"},
 )
