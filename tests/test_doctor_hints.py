@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import resource
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,22 @@ def test_extras_are_those_that_can_be_asked_for(monkeypatch: pytest.MonkeyPatch)
     (found,) = [one for one in examine_versions() if one.check == "versions.extras"]
     assert found.values["missing"].keys() >= {"all", "watch"}
     assert found.values["missing"]["all"].count("no-such-package") == 1
+
+
+def test_versions_of_packages_by_the_names_that_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"numpy": "2.4.1", "scitools-iris": "3.14"}
+
+    def version(name: str) -> str:
+        if name not in there:
+            raise metadata.PackageNotFoundError(name)
+        return there[name]
+
+    monkeypatch.setattr("haulage.doctor.versions.metadata.version", version)
+    (found,) = [one for one in examine_versions() if one.check == "versions.packages"]
+    assert found.values["packages"] == {"numpy": "2.4.1", "iris": "3.14"}
+    there.clear()
+    (found,) = [one for one in examine_versions() if one.check == "versions.packages"]
+    assert "none" in found.text
 
 
 def test_who_has_no_credentials_can_try_it_here(tmp_path: Path, sentence: Sentence) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import formatdate
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from doctor_asked import HUNG, Asked, said
 from haulage.doctor import examine
 from haulage.doctor.asking import Answer
-from haulage.doctor.credentials import examine_found, examine_identity
+from haulage.doctor.credentials import examine_found, examine_identity, examine_region
 from haulage.doctor.examining import Examination
 from haulage.doctor.finding import Finding
 from haulage.doctor.network import Path as Way
@@ -30,10 +31,34 @@ from sentences import Sentence
     [
         {"AWS_ACCESS_KEY_ID": "AKIA"},
         {"AZURE_STORAGE_KEY": '"a2V5"'},
+        {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-east-1"},
     ],
 )
 def test_variables(variables: Mapping[str, str], sentence: Sentence) -> None:
     sentence(said(examine_found(variables)))
+
+
+@pytest.mark.parametrize(
+    ("variables", "file", "used"),
+    [
+        ({"AWS_REGION": "a-1"}, "", "a-1"),
+        ({}, "[default]\nregion = c-1", "c-1"),
+        ({"AWS_PROFILE": "lab"}, "[default]\nregion = c-1\n[profile lab]\nregion = d-1", "d-1"),
+        ({"AWS_REGION": "a-1", "AWS_DEFAULT_REGION": "a-1"}, "[default]\nregion = c-1", "a-1"),
+        ({"AWS_REGION": "a-1", "AWS_DEFAULT_REGION": "a-1"}, "not a file of AWS", None),
+        ({"AWS_PROFILE": "lab"}, "[default]\nregion = c-1", None),
+        ({}, "", None),
+    ],
+)
+def test_regions_that_other_tools_do_not_find(
+    variables: Mapping[str, str], file: str, used: str | None, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(file)
+    found = list(examine_region({**variables, "AWS_CONFIG_FILE": str(config)}))
+    assert [(one.check, one.level, one.values["used"]) for one in found] == (
+        [("credentials.region", "note", used)] if used else []
+    )
 
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC).timestamp()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser, Error as ConfigError
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,35 @@ def examine_found(environment: Mapping[str, str] = os.environ, *, new: bool = Fa
     if len(half) == 1:
         hint = "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         yield Finding("credentials.odd", "warning", f"{half[0]} is set, but not the other one", hint)
+    yield from examine_region(environment)
+
+
+def examine_region(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Yield whether tools find different regions: boto3 reads one of the variables, others no profile."""
+    seen = {name: environment.get(name, "").strip() for name in ("AWS_REGION", "AWS_DEFAULT_REGION")}
+    profile = next(filter(None, map(environment.get, ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"))), "default")
+    of_profile = _region_of(profile, environment)
+    if of_profile:
+        seen[f"profile {profile}"] = of_profile
+    region = next(filter(None, seen.values()), None)
+    if region is None or {*seen.values()} == {region}:
+        return
+    told = ", ".join(f"{name} {value or 'is not set'}" for name, value in seen.items())
+    hint = f"set both variables, for all tools: export AWS_REGION={region} AWS_DEFAULT_REGION={region}"
+    text = f"not all tools find the same region: {told}"
+    yield Finding("credentials.region", "note", text, hint, values={**seen, "used": region})
+
+
+def _region_of(profile: str, environment: Mapping[str, str]) -> str | None:
+    """Return the region that a profile names in the file of AWS."""
+    home = Path(environment.get("HOME", "~")).expanduser()
+    file = ConfigParser(interpolation=None, strict=False)
+    try:
+        file.read(environment.get("AWS_CONFIG_FILE") or home / ".aws/config", encoding="utf-8")
+    except (ConfigError, OSError, ValueError):
+        return None
+    sections = [f"profile {profile}", *(["default"] if profile == "default" else [])]
+    return next(filter(None, (file.get(one, "region", fallback=None) for one in sections)), None)
 
 
 def _is_odd(text: str) -> bool:

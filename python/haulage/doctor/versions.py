@@ -17,6 +17,14 @@ _EXTRA = re.compile(r"extra\s*==\s*[\"']([^\"']+)[\"']")
 _SELF = re.compile(r"haulage\s*\[([^\]]*)\]")
 #: Extras that are for those who change haulage.
 OURS = frozenset({"dev", "test"})
+#: What reads, moves and draws the same data, by the name of its module.
+_PACKAGES = (
+    "numpy scipy pandas xarray iris dask distributed zarr kerchunk virtualizarr icechunk netCDF4 h5py"
+    " h5netcdf cftime numcodecs pyarrow duckdb polars fsspec adlfs s3fs obstore boto3 azure.storage.blob"
+    " cf_units cartopy matplotlib altair"
+)
+#: Its package, if that has another name.
+_OF_MODULE = {"azure.storage.blob": "azure-storage-blob", "iris": "scitools-iris"}
 #: What has a role in finding credentials.
 _TOOLS = ("az", "aws")
 
@@ -28,7 +36,7 @@ def examine_versions() -> Iterator[Finding]:
     yield Finding("versions.haulage", "ok", f"haulage {VERSION}, Python {python}", values=values)
     whole, partly = [], {}
     for extra, names in _extras().items():
-        missing = [name for name in names if not _installed(name)]
+        missing = [name for name in names if _version(name) is None]
         if not missing:
             whole.append(extra)
         else:
@@ -40,6 +48,10 @@ def examine_versions() -> Iterator[Finding]:
         text += f"; not installed: {', '.join(sorted(partly))}"
         hint = f"to install one: pip install 'haulage[{min(partly)}]'"
     yield Finding("versions.extras", "ok", text, hint, values=values)
+    versions = {name: _version(_OF_MODULE.get(name, name)) for name in _PACKAGES.split()}
+    found = {name: version for name, version in versions.items() if version is not None}
+    told = ", ".join(f"{name} {version}" for name, version in found.items())
+    yield Finding("versions.packages", "ok", f"packages: {told or 'none'}", values={"packages": found})
     tools = [tool for tool in _TOOLS if shutil.which(tool)]
     there = f"tools that can sign in: {', '.join(tools) or 'none'}"
     yield Finding("versions.tools", "ok", there, values={"tools": tools})
@@ -66,9 +78,8 @@ def _extras() -> dict[str, list[str]]:
     return {extra: [*dict.fromkeys(names)] for extra, names in sorted(found.items())}
 
 
-def _installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None

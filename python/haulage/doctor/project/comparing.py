@@ -17,13 +17,19 @@ Fault: TypeAlias = Literal["missing", "version"]
 #: Packages that conda knows by another name than pip.
 OF_CONDA = {
     "dask-core": "dask",
+    "iris": "scitools-iris",
     "matplotlib-base": "matplotlib",
     "msgpack-python": "msgpack",
     "opencv": "opencv-python",
     "py-xgboost": "xgboost",
+    "pyarrow-core": "pyarrow",
     "pytables": "tables",
+    "python-duckdb": "duckdb",
+    "python-eccodes": "eccodes",
     "python-graphviz": "graphviz",
+    "python-stratify": "stratify",
     "pytorch": "torch",
+    "seaborn-base": "seaborn",
 }
 
 

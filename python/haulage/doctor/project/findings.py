@@ -23,6 +23,7 @@ SHOWN = 4
 OF_MODULES = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python",
+    "iris": "scitools-iris",
     "osgeo": "GDAL",
     "PIL": "pillow",
     "skimage": "scikit-image",
