@@ -215,6 +215,18 @@ def test_what_is_no_scheduler_file_is_a_usage_error(haul: Haul, content: bytes) 
     assert "Traceback" not in went.stderr
 
 
+def test_a_scheduler_file_that_is_not_there_is_one_error_for_all_objects(haul: Haul) -> None:
+    (haul.folder / "from").mkdir()
+    for name in "abc":
+        (haul.folder / "from" / name).write_bytes(b"x")
+    went = haul("cp", "from", "to", "--scheduler-file", "none.json", "--json", code=4)
+    assert went.of("object") == []
+    (failure,) = went.of("summary")[0]["failures"]
+    assert (failure["kind"], failure["object"]) == ("not_found", "none.json")
+    (error,) = went.of("error")
+    assert (error["object"], len(went.error_lines)) == ("none.json", 1)
+
+
 def test_a_scheduler_file_that_cannot_be_read_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,9 @@ impl Run {
             left.then(left_undone)
         });
         if let Some(failure) = &failure {
-            let left = locked(&self.shared.deal).abandon(failure);
+            // Without a node nothing was tried: that is one failure, and not one for each object.
+            let tried = !locked(&self.shared.nodes).is_empty();
+            let left = if tried { locked(&self.shared.deal).abandon(failure) } else { Vec::new() };
             if left.is_empty() {
                 self.recorder.failure(failure.clone());
             }
