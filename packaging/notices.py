@@ -28,6 +28,9 @@ permissive one.
 VENDORED = """uPlot (in the pages of haul watch and haul view): MIT
 
 {uplot}
+ColorBrewer (scales of colours in the page of haul view): Cynthia Brewer, Mark Harrower and The
+Pennsylvania State University, Apache-2.0, colorbrewer.org
+
 Natural Earth (coastlines in the pages of haul view and haul table serve): public domain, naturalearthdata.com
 """
 

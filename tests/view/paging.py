@@ -178,7 +178,7 @@ class Seen:
         width, height, pixels = self.page.evaluate(_DECODE, base64.b64encode(picture).decode())
         return np.frombuffer(base64.b64decode(pixels), np.uint8).reshape(height, width, 4)
 
-    def colour(self, value: float, low: float, high: float, *, scale: str = "heat") -> Colour:
+    def colour(self, value: float, low: float, high: float, *, scale: str = "inferno") -> Colour:
         """Return the colour that the page's own scale has for a value."""
         at = min(255, int(max(0.0, min(1.0, (value - low) / (high - low))) * 256))
         return _colour(self.table(scale)[at])

@@ -92,17 +92,26 @@ def test_files_are_searched_and_their_variables_listed(opened: Callable[..., See
         "Air temperature\nta, in K\ntime 24 by plev 3 by lat 18 by lon 36 · time: mean",
         "eastward wind\nuas, in m s-1\ntime 24 by lat 18 by lon 36",
     ]
-    assert one.page.input_value("#scale") == "heat"
+    assert one.page.input_value("#scale") == "inferno"
     main.nth(0).focus()
     one.page.keyboard.press("ArrowDown")
     one.page.keyboard.press("Enter")
     one.until("document.getElementById('title').textContent === 'eastward wind'")
     # A wind diverges around zero.
-    assert one.page.input_value("#scale") == "blue-red"
+    assert one.page.input_value("#scale") == "RdBu_r"
     low, high = one.range()
     assert low == -high
     one.page.click("#attributes-title + details summary")
     assert "Made for a test" in one.text("#attributes")
+
+
+def test_time_play_and_colours_are_seen_without_scrolling(opened: Callable[..., Seen]) -> None:
+    one = opened(WORLD)
+    one.page.set_viewport_size({"width": 1280, "height": 820})
+    for what in ("#steps", "#main .surface", "#legend"):
+        box = one.page.locator(what).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 820, what
 
 
 @DRAWN
@@ -320,7 +329,7 @@ def test_what_is_seen_is_taken_along(opened: Callable[..., Seen], tmp_path: Path
 @DRAWN
 def test_a_link_brings_the_view_back(opened: Callable[..., Seen]) -> None:
     one = opened(f"{WORLD}&at=time:5,plev:2&map=north&view=0.1,-0.1,0.8")
-    one.page.select_option("#scale", "grey")
+    one.page.select_option("#scale", "gray")
     one.page.fill("#low", "230")
     one.page.keyboard.press("Tab")
     one.page.check("#reversed")

@@ -156,7 +156,7 @@ def test_points_on_the_page_and_a_table_that_changes(browser: Browser) -> None:
         alone = int(away.min(0).argmax())
         lon, lat = float(places[alone]), float(places[60 + alone])
         value = float(viewer.get("/api/slab", name="stations", var="elevation").framed[1][alone])
-        found, wanted = one.pixel(lon, lat), one.colour(value, *one.range(), scale="sea")
+        found, wanted = one.pixel(lon, lat), one.colour(value, *one.range(), scale="viridis")
         assert max(abs(a - b) for a, b in zip(found, wanted, strict=True)) <= 6
         x, y = one.point(lon, lat)
         one.page.mouse.move(x + 2, y)

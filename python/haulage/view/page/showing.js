@@ -15,7 +15,7 @@ let drawn = null, frame = 0, measured = 0;
 
 const shown = () => [panels.main, panels.other, panels.difference].filter((one) => one.slab);
 const isApart = (panel) => panel === panels.difference;
-export const coloursOf = (panel) => (isApart(panel) ? tableOf('blue-red', false) : tableOf(now.colours, now.reversed));
+export const coloursOf = (panel) => (isApart(panel) ? tableOf('RdBu_r', false) : tableOf(now.colours, now.reversed));
 export const rangeFor = (panel) => (isApart(panel) ? now.apart : now.range);
 const unitsOf = () => [now.variable.units, now.variable.long_name ?? now.variable.standard_name?.replaceAll('_', ' ') ?? now.variable.name].filter((one) => one && one !== '1');
 
