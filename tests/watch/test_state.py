@@ -15,7 +15,7 @@ from haulage.watch.history import MOST, History, together
 from haulage.watch.line import Line, of_log
 from haulage.watch.snapshot import snapshot
 from haulage.watch.state import State
-from haulage.watch.tables import screen
+from haulage.watch.tables import screen, whole
 from haulage.watch.updates import apply, tick
 from watch.writing import JOB, SECOND, T0, Writer, object_fields, progress_fields
 
@@ -64,6 +64,32 @@ def test_a_job_from_its_start_to_its_end(told: Told) -> None:
     assert shown["totals"]["bytes_done"] == 10_000
     assert shown["totals"]["rate_bits_per_second"] == 0
     assert (shown["ended"], shown["exit_code"]) == (True, 0)
+
+
+def test_trouble_comes_first_and_last(told: Told) -> None:
+    nodes = {f"w{number:02}": told.writer(f"w{number:02}") for number in range(40)}
+    for node in nodes.values():
+        node.start()
+        node.progress(3, 10)
+    nodes["w23"].object("sad.nc", failure="integrity")
+    nodes["w23"].progress(3, 10, objects_failed=1)
+    shown = told.look(1)
+    # It still runs, as all others do.
+    assert (shown["health"], shown["nodes"][0]["node"]) == ({"alive": 40}, "w23")
+    for name, node in nodes.items():
+        if name != "w37":
+            node.end(done=10, exit_code=int(name == "w23"), objects_failed=int(name == "w23"))
+    shown = told.look(5)
+    assert [one["node"] for one in shown["nodes"][:2]] == ["w37", "w23"]
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(screen(shown, 24))
+    console.print(whole(shown))
+    text = console.export_text()
+    assert "w00" not in text.partition("w37")[0]
+    silent, failed, latest = text.rstrip().splitlines()[-3:]
+    assert "SILENT  w37" in silent
+    assert "failed  w23: 1 object failed" in failed
+    assert latest.startswith("latest error")
 
 
 def test_one_that_says_nothing_is_silent_after_4_s_and_gone_after_10_min(told: Told) -> None:

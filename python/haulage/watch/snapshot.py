@@ -17,6 +17,8 @@ MESSAGES = 100
 
 #: The order in which nodes are shown: what needs a look comes first.
 _ORDER = {"panicked": 0, "lost": 1, "silent": 2, "failed": 3, "alive": 4, "quiet": 5, "done": 6}
+#: A job that failed may have been run again since: what runs comes before it.
+_ORDER_OF_JOBS = {**_ORDER, "failed": 5.5}
 _COUNTS = (
     "objects_total",
     "objects_done",
@@ -45,12 +47,18 @@ def snapshot(state: State, now: int, *, source: str) -> dict[str, Any]:
     streams = states.streams_of(state)
     nodes = sorted(
         (_node(state, stream, now) for stream in streams),
-        key=lambda node: (_ORDER[node["health"]], node["node"], node["stream"]),
+        key=lambda node: (
+            _ORDER[node["health"]],
+            not node["objects_failed"],
+            not node["errors"],
+            node["node"],
+            node["stream"],
+        ),
     )
     healths: dict[str, int] = {}
     for node in nodes:
         healths[node["health"]] = healths.get(node["health"], 0) + 1
-    jobs.sort(key=lambda job: (job["health"] in ("done", "failed"), -job["started_unix_ns"]))
+    jobs.sort(key=lambda job: (_ORDER_OF_JOBS[job["health"]], -job["started_unix_ns"]))
     left_out = max(0, len(nodes) - NODES) + state.streams_left_out
     return {
         "time_unix_ns": now,

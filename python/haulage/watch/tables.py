@@ -26,6 +26,8 @@ HEALTH = {
 _LEVELS = {"CRITICAL": "bold red", "ERROR": "red", "WARNING": "yellow", "DEBUG": "dim"}
 #: Messages of each sort in a summary.
 MESSAGES = 20
+#: Nodes in trouble that the end of a summary names.
+TROUBLES = 5
 #: Lines that a table takes besides its rows: its head, and the empty line below.
 _HEAD = 2
 
@@ -59,7 +61,28 @@ def whole(shown: dict[str, Any]) -> RenderableType:
     for name in ("problems", "logs"):
         cut[name] = shown[name][:MESSAGES]
         cut[f"{name}_left_out"] += len(shown[name]) - len(cut[name])
-    return screen(cut, 10_000)
+    return Group(screen(cut, 10_000), *_troubles(shown))
+
+
+def _troubles(shown: dict[str, Any]) -> list[Text]:
+    """Return who is in trouble once more: the head of a long summary has scrolled away when it ends."""
+    nodes = [
+        row
+        for row in shown["nodes"]
+        if row["health"] not in ("alive", "done", "quiet") or row["objects_failed"]
+    ]
+    lines = []
+    for row in nodes[:TROUBLES]:
+        failed = f"{counted(row['objects_failed'], 'object')} failed" if row["objects_failed"] else ""
+        said = ", ".join(filter(None, [failed, printable(row["cause"])]))
+        style, word = HEALTH[row["health"]]
+        lines.append(Text.assemble((word, style), f"  {printable(row['node'])}", f": {said}" if said else ""))
+    if nodes and shown["problems"]:
+        last = shown["problems"][0]
+        text = ": ".join(filter(None, [printable(last["object"]), printable(last["text"])]))
+        when = words.clock(last["time_unix_ns"])
+        lines.append(Text.assemble(("latest error", "bold red"), f"  {when}  {text}"))
+    return [*lines, _beyond(len(nodes) - TROUBLES)] if len(nodes) > TROUBLES else lines
 
 
 def totals(shown: dict[str, Any]) -> str:
