@@ -140,6 +140,10 @@ fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
 
 /// The flag of a command, or one of all commands.
 fn flag_of<'a>(grammar: &'a Command, command: &str, name: &str) -> Option<&'a Arg> {
+    // A list that leaves something out without a word would be taken for all there is.
+    if matches!(command, "ls" | "du") && matches!(name, "include" | "exclude") {
+        return None;
+    }
     let long = name.replace('_', "-");
     let own = grammar.find_subcommand(command)?.get_arguments();
     let global = grammar.get_arguments().filter(|flag| flag.is_global_set());

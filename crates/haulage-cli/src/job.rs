@@ -153,7 +153,7 @@ async fn drive(
             render::warning_lines(&summary).iter().for_each(output::say);
         }
         render::summary_lines(&summary, about.checksum).iter().for_each(output::say);
-        if about.is_local && summary.objects_done > 0 && !summary.dry_run {
+        if about.is_local && exit_code == 0 && summary.objects_done > 0 && !summary.dry_run {
             output::say("both names are of this machine; a container is written az://NAME or s3://NAME");
         }
         render::chosen_line(&summary).filter(|_| output.verbose > 0).iter().for_each(output::say);

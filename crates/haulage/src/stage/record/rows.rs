@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{AttemptRecord, JobStarted};
 use crate::output::{CREATED_BY, Kind, OutputFile};
+use crate::secret::redacted;
 
 /// Rows in a batch: with few, making the columns costs more than filling them, and each wakes the thread. With
 /// many, the memory of a batch is fresh from the system each time, which takes longer than to fill it.
@@ -51,7 +52,7 @@ pub(super) struct RowWriter {
     told: bool,
     rows: Vec<AttemptRecord>,
     /// How the job began, for the footer.
-    head: Option<KeyValue>,
+    head: Option<JobStarted>,
     batches: mpsc::Sender<Vec<AttemptRecord>>,
     /// Those that are written come back: their memory is at hand here, and fresh memory is not.
     written: mpsc::UnboundedReceiver<Vec<AttemptRecord>>,
@@ -75,7 +76,7 @@ impl RowWriter {
 
     /// Keeps how the job began beside the rows.
     pub(super) fn begin(&mut self, started: &JobStarted) {
-        self.head = serde_json::to_string(started).ok().map(|text| KeyValue::new(JOB.to_owned(), text));
+        self.head = Some(started.clone());
     }
 
     /// Adds a row; [`RowWriter::hand_over`] is to follow.
@@ -103,7 +104,11 @@ impl RowWriter {
         let ended = move || {
             thread.join().map(|written| {
                 let mut writer = written?;
-                head.into_iter().for_each(|head| writer.append_key_value_metadata(head));
+                if let Some(head) =
+                    head.map(without_secrets).and_then(|head| serde_json::to_string(&head).ok())
+                {
+                    writer.append_key_value_metadata(KeyValue::new(JOB.to_owned(), head));
+                }
                 writer.close().map(drop)
             })
         };
@@ -124,6 +129,17 @@ impl RowWriter {
         }
         output.finish().map_err(|e| Error::from_io("record", path.display().to_string(), e))?;
         Ok(true)
+    }
+}
+
+/// Secrets that became known only after the job began, in names too.
+fn without_secrets(head: JobStarted) -> JobStarted {
+    let clean = |texts: Vec<String>| texts.into_iter().map(redacted).collect();
+    JobStarted {
+        sources: clean(head.sources),
+        destination: redacted(head.destination),
+        options: clean(head.options),
+        ..head
     }
 }
 
