@@ -42,40 +42,51 @@ def of(options: str, folder: Path) -> Explanation:
                 "az://x/",
                 ("--cap", "60mbit", "--concurrency", "8", "--include", "*.nc"),
             ),
-            "haul cp 'a b' c az://x/ --concurrency 16 --record again.parquet --cap 60mbit --include '*.nc'"
-            " --overwrite always",
+            "haul cp 'a b' c az://x/again/ --concurrency 16 --record again.parquet --cap 60mbit"
+            " --include '*.nc'",
         ),
         (
             Job("sync", ("in",), "s3://b/p", ("--overwrite", "never", "--polite")),
-            "haul cp in/ s3://b/p --concurrency 16 --record again.parquet --polite --overwrite always",
+            "haul cp in/ s3://b/p-again --concurrency 16 --record again.parquet --polite",
         ),
         (
             Job("verify", ("in",), "out", ("--max-memory", "8MiB")),
             "haul verify in out --concurrency 16 --record again.parquet --max-memory 8MiB",
         ),
         # What was moved is gone, what came through a pipe as well, and pairs have no one place.
-        (Job("move", ("in",), "out"), TWICE.command + " --overwrite always"),
-        (Job("copy", ("-",), "az://c/x"), TWICE.command + " --overwrite always"),
-        (Job("copy", ("3 pairs",), ""), TWICE.command + " --overwrite always"),
+        (Job("move", ("in",), "out"), TWICE.command),
+        (Job("copy", ("-",), "az://c/x"), TWICE.command),
+        (Job("copy", ("3 pairs",), ""), TWICE.command),
     ],
 )
 def test_a_job_is_repeated_as_it_was_but_for_one_thing(job: Job, command: str) -> None:
-    assert repeated(TWICE, job).command == command
+    found = repeated(TWICE, job)
+    assert found is not None
+    assert found.command == command
 
 
-def test_other_commands_are_given_what_they_take() -> None:
+def test_a_comparison_is_repeated_only_where_the_copy_is() -> None:
+    assert repeated(Experiment("haul cp SRC /dev/shm/copy", ""), Job("verify", ("in",), "out")) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "command"),
+    [
+        (
+            "cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST",
+            "cp -r in /dev/shm/copy && haul cp /dev/shm/copy az://c/x-again --no-flush --tier cool"
+            " --exclude '*.tmp'",
+        ),
+        ("haul cp ONE-LARGE-FILE DST", "haul cp ONE-LARGE-FILE az://c/x-again --no-flush --tier cool"),
+        ("haul plan SRC DST", "haul plan in az://c/x --exclude '*.tmp'"),
+        ("haul lab run ceiling --to URL", "haul lab run ceiling --to az://c/x"),
+    ],
+)
+def test_other_commands_are_given_what_they_take(template: str, command: str) -> None:
     job = Job("copy", ("in",), "az://c/x", ("--no-flush", "--tier", "cool", "--exclude", "*.tmp"))
-    other = "cp -r SRC /dev/shm/copy && haul cp /dev/shm/copy DST"
-    options = "--no-flush --tier cool --exclude '*.tmp' --overwrite always"
-    assert repeated(Experiment(other, ""), job).command == (
-        f"cp -r in /dev/shm/copy && haul cp /dev/shm/copy az://c/x {options}"
-    )
-    assert (
-        repeated(Experiment("haul plan SRC DST", ""), job).command
-        == "haul plan in az://c/x --exclude '*.tmp'"
-    )
-    ceiling = repeated(Experiment("haul lab run ceiling --to URL", ""), job)
-    assert ceiling.command == "haul lab run ceiling --to az://c/x"
+    found = repeated(Experiment(template, ""), job)
+    assert found is not None
+    assert found.command == command
 
 
 def test_a_cap_that_was_reached_is_named_and_tried_without(tmp_path: Path) -> None:
@@ -83,7 +94,7 @@ def test_a_cap_that_was_reached_is_named_and_tried_without(tmp_path: Path) -> No
     assert (found.whole.cause.cause, found.whole.cause.status) == ("pacing", "seen")
     settle = experiment(found)
     assert settle is not None
-    assert settle.command.startswith("haul cp 'my data' az://c/x --cap 200mbit")
+    assert settle.command.startswith("haul cp 'my data' az://c/x-again --cap 200mbit")
     assert not any("--cap" in one for one in unknown(found))
     far = of("--cap 900mbit", tmp_path)
     assert far.whole.cause.cause != "pacing"

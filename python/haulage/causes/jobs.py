@@ -67,7 +67,7 @@ _SAID = {
     ),
     "pacing": (
         "The cap that was set, {cap}, held the job: bytes went at {rate}, held back for {part} of the time in"
-        f" flight. {_NOT_THE_LINK}"
+        " flight. A link that is about as fast would look the same."
     ),
     "cpu": (
         "Slots stood empty for {gaps} of the lanes' time although the next request was queued: usually {gap}"

@@ -8,6 +8,8 @@ use super::{duration_ns, printable, thousands};
 /// Objects that take longer are named.
 const SLOW_NS: u64 = 10_000_000_000;
 const BAR_WIDTH: std::ops::RangeInclusive<usize> = 10..=30;
+/// A job that would take more than a year stands still.
+const ETA_MAX_NS: u64 = 365 * 86_400 * 1_000_000_000;
 const GAP: &str = "  ";
 /// The weight of the bar: the rate in MiB/s and the number of objects give way to it, in this order.
 const OF_BAR: u8 = 4;
@@ -79,7 +81,7 @@ fn pieces(progress: &Progress) -> Vec<Piece> {
     let rate = ByteRate::bits_per_second(progress.rate_bits_per_second);
     add(7, rate.to_string());
     add(1, format!("{:.1} MiB/s", rate.bytes_per_second() / f64::from(1 << 20)));
-    if let Some(eta) = progress.eta_ns.filter(|_| progress.listed) {
+    if let Some(eta) = progress.eta_ns.filter(|eta| progress.listed && *eta < ETA_MAX_NS) {
         // Rounded up: nothing is left only at the end.
         add(6, format!("ETA {}", whole_seconds(eta + 999_999_999)));
     }

@@ -145,7 +145,7 @@ impl Removal {
                     let container = store.identity("");
                     let of_container = searched.iter().filter(|(known, _)| *known == container);
                     let above: Vec<Below<'_>> = of_container.map(|(_, key)| Below::of(key)).collect();
-                    let found = whole_list(url, &place, &above, &filter, what.wildcards, options).await?;
+                    let found = whole_list(url, &place, &above, &filter, what, options).await?;
                     searched.push((container, key.clone()));
                     found
                 } else {
@@ -154,7 +154,7 @@ impl Removal {
                         Ok(meta) => one(key, meta.size, &filter)?,
                         // Whoever writes a wildcard means several.
                         Err(error) if error.kind() == ErrorKind::NotFound && what.is_pattern(key) => {
-                            whole_list(url, &place, &[], &filter, what.wildcards, options).await?
+                            whole_list(url, &place, &[], &filter, what, options).await?
                         }
                         Err(error) => return Err(error),
                     }
@@ -258,12 +258,17 @@ async fn whole_list(
     place: &Location,
     above: &[Below<'_>],
     filter: &Filter,
-    wildcards: bool,
+    what: &RemoveOptions,
     options: &StoreOptions,
 ) -> Result<Whole> {
+    let RemoveOptions { recursive, wildcards, .. } = *what;
     let key = place.key.as_str();
     let mut listing = listed(url, true, wildcards, options).await?;
     let matched = Pattern::of(key).filter(|pattern| wildcards && pattern.folder == listing.root());
+    if !recursive && matched.is_none() {
+        return Err(Error::new(ErrorKind::Usage, "rm", place.store.name(key), "this is not one object")
+            .hint("add --recursive to remove everything below it"));
+    }
     let below = matched.as_ref().map_or_else(|| Below::of(key), |pattern| Below::of(&pattern.folder));
     let mut found = Whole::default();
     let (mut is_object, mut is_marked) = (false, false);

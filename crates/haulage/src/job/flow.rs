@@ -296,7 +296,6 @@ impl Flow {
             file.write(&link);
         }
         self.recorder.rest_beside(self.beside.take()).await;
-        self.recorder.count_beside(self.gate.counted());
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
             // Not everything was compared: former reports stay.
@@ -304,6 +303,7 @@ impl Flow {
         }
         self.meter.arrived_since_last();
         self.sample(0);
+        self.recorder.count_beside(self.gate.counted());
         let total = self.objects.total();
         let mut chosen = self.controller.explain();
         if let Some(limit) = self.gate.learnt() {

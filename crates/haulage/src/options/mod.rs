@@ -220,7 +220,8 @@ pub(crate) fn host_name() -> String {
 
 /// A URL without what may be a signature. File names keep their `?`.
 pub(crate) fn without_query(name: &str) -> String {
-    let web = name.starts_with("http://") || name.starts_with("https://");
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let web = matches!(scheme.as_deref(), Some("http" | "https"));
     match name.split_once('?') {
         Some((plain, _)) if web => plain.to_owned(),
         _ => name.to_owned(),
@@ -234,6 +235,7 @@ mod tests {
     #[test]
     fn names_carry_no_signature() {
         assert_eq!(without_query("https://a.example/c/x?sv=1&sig=secret"), "https://a.example/c/x");
+        assert_eq!(without_query("HTTPS://a.example/c/x?sig=secret"), "HTTPS://a.example/c/x");
         assert_eq!(without_query("what?.nc"), "what?.nc");
     }
 }

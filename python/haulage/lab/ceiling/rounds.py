@@ -14,8 +14,9 @@ SYSTEMATIC = 0.01
 #: Processors that are less idle than this have set the rate, not the path.
 MACHINE_IDLE = 0.1
 LEVEL = 0.95
-#: Rounds that differ by more than this are of a path that changed meanwhile: it has no one rate.
-STEADY = 1.15
+#: Rounds that differ by more than this are of a path that changed meanwhile: it has no one rate. A dozen that
+#: scatter by 5 % differ by 1.2.
+STEADY = 1.3
 
 
 @dataclass(frozen=True)

@@ -65,29 +65,46 @@ class Job:
         )
 
 
-def repeated(experiment: Experiment, job: Job) -> Experiment:
-    """Return the experiment with the names and the options of the job."""
+def repeated(experiment: Experiment, job: Job) -> Experiment | None:
+    """Return the experiment with the names and the options of the job, and without harm to what it wrote.
+
+    Copies go to a new place: nothing may be replaced, and what is there already would not be sent again.
+    ``None`` for a comparison that would need another copy.
+    """
+    if job.operation == "verify" and "/dev/shm" in experiment.command:
+        return None
     commands = [_command(one, job, experiment.without) for one in experiment.command.split(" && ")]
     return Experiment(" && ".join(commands), experiment.outcome)
 
 
 def _command(command: str, job: Job, without: tuple[str, ...]) -> str:
     words = command.split(" ")
+    copies = words[:2] == ["haul", "cp"] and job.operation != "verify"
     if words[:2] in (["haul", "cp"], ["haul", "plan"]):
-        copies = words[1] == "cp" and job.operation != "verify"
         left_out = {*words, *without, *(("--overwrite",) if copies else _OF_COPIES)}
         if "ONE-LARGE-FILE" in words:
             left_out.update(_CHOOSING)
         for name, value in job.pairs():
             if name not in left_out:
                 words += [name] if value is None else [name, shlex.quote(value)]
-        if copies:
-            # What is there already would not be sent again.
-            words += ["--overwrite", "always"]
-        elif words[1] == "cp":
+        if words[1] == "cp" and not copies:
             words[1] = "verify"
     names = _names(job)
+    if copies and "DST" in names:
+        names["DST"] = shlex.quote(_beside(job.destination))
     return " ".join(names.get(word, word) for word in words)
+
+
+def _beside(place: str) -> str:
+    """Return a new place beside another.
+
+    >>> _beside("az://climate/cmip6/"), _beside("az://climate"), _beside("out/a.nc")
+    ('az://climate/cmip6-again/', 'az://climate/again/', 'out/a.nc-again')
+    """
+    scheme, separator, rest = place.rpartition("://")
+    if scheme and "/" not in rest.rstrip("/"):
+        return f"{scheme}{separator}{rest.rstrip('/')}/again/"
+    return place.rstrip("/") + "-again" + "/" * place.endswith("/")
 
 
 def _names(job: Job) -> dict[str, str]:

@@ -16,9 +16,10 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern that a key is, where it has wildcards.
+    /// The pattern that a key is, where it has wildcards. Brackets alone are none: names have them, as in `data[1].csv`, and when such an
+    /// object is gone another one is not meant.
     pub(crate) fn of(key: &str) -> Option<Self> {
-        let at = key.find(['*', '?', '[', '{'])?;
+        let at = key.find(['*', '?', '[', '{']).filter(|_| key.contains(['*', '?']))?;
         let slash = key[..at].rfind('/').map_or(0, |slash| slash + 1);
         let (folder, glob) = key.split_at(slash);
         let all_below = if glob.ends_with('/') { "**" } else { "" };
@@ -75,7 +76,8 @@ mod tests {
         let found = |folder: &str, begin: &str, glob: &str| Some((folder.into(), begin.into(), glob.into()));
         assert_eq!(of("a/b/tas_*.nc"), found("a/b/", "a/b/tas_", "tas_*.nc"));
         assert_eq!(of("*.nc"), found("", "", "*.nc"));
-        assert_eq!(of("a/{b,c}/d.nc"), found("a/", "a/", "{b,c}/d.nc"));
+        assert_eq!(of("a/{b,c}/*.nc"), found("a/", "a/", "{b,c}/*.nc"));
+        assert_eq!((of("a/data[1].csv"), of("a/{b,c}.nc")), (None, None));
         assert_eq!(of("a/20*/"), found("a/", "a/20", "20*/**"));
         assert_eq!(of("a/b.nc"), None);
         let filter = Pattern::of("a/20*/").unwrap().filter().unwrap();

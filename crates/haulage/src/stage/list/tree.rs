@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::extras::{Gathered, Wanted};
 use super::one::as_prefix;
 use super::pages::Pages;
-use super::{Emptied, Listed, Listing, Pattern, ahead};
+use super::{Emptied, Listed, Listing, Pattern, ahead, marker_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Overwrite;
 use crate::stage::plan::{Existing, Pair, Place};
@@ -34,10 +34,11 @@ impl Listing {
         let mut there = there?;
         // Called extra when both lists have come to their ends, and not before.
         let mut extras = Gathered::new(wanted, to.clone(), self.filter.clone());
-        let (mut seen, mut chosen, mut any) = (0_u64, 0_u64, false);
+        let (mut seen, mut chosen, mut any, mut marked) = (0_u64, 0_u64, false, false);
         while let Some(page) = pages.next().await? {
             // A folder with a marker is there, but there is nothing of it to move.
-            any |= !page.markers.is_empty();
+            marked |= !page.markers.is_empty();
+            any |= marked;
             for problem in page.problems {
                 any = true;
                 extras.not_listed(&problem, &source.store.name(&from));
@@ -114,7 +115,9 @@ impl Listing {
         if let Some(error) = missed {
             return Err(error);
         }
-        if self.moves {
+        // The folder of a pattern stays, and so does what is on a disk. To look for markers takes another list.
+        let has_markers = self.moves && !self.filter.is_of_pattern() && !source.store.capabilities().folders;
+        if has_markers && (marked || marker_of(source).await?.is_some()) {
             let emptied = Emptied { place: source.clone(), filter: self.filter.clone() };
             self.send(Listed::Emptied(Box::new(emptied))).await?;
         }
