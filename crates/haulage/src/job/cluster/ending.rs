@@ -25,6 +25,8 @@ impl Run {
         self.sample(listed);
         let failure = locked(&self.shared.failure).take();
         let interrupted = *self.shared.phase.borrow() == Phase::Stop && failure.is_none();
+        // Where the nodes could not be reached nothing was tried: that is one failure, and not one for each object.
+        let reached = failure.is_none() || !locked(&self.shared.nodes).is_empty();
         if let Err(error) = &outcome {
             self.recorder.failure(Failure::from(error));
         }
@@ -33,9 +35,7 @@ impl Run {
             left.then(left_undone)
         });
         if let Some(failure) = &failure {
-            // Without a node nothing was tried: that is one failure, and not one for each object.
-            let tried = !locked(&self.shared.nodes).is_empty();
-            let left = if tried { locked(&self.shared.deal).abandon(failure) } else { Vec::new() };
+            let left = if reached { locked(&self.shared.deal).abandon(failure) } else { Vec::new() };
             if left.is_empty() {
                 self.recorder.failure(failure.clone());
             }
