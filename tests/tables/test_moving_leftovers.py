@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,5 +116,6 @@ def test_the_command_says_one_row_and_how_refused_rows_are_counted(
     assert [json.loads(line)["row"] for line in letters.read_text().splitlines()] == [1]
     said = haul("table", "export", table, "all.jsonl")
     assert said.text.startswith(f"1 row of {table} to all.jsonl in ")
-    assert said.text.endswith(", 1 request)\n")
+    # On a slow machine a table is asked for in parts.
+    assert re.search(r", (1 request|\d+ requests)\)\n$", said.text), said.text
     assert haul("table", "verify", "all.jsonl", table).text.startswith("1 row is the same in both ")
