@@ -365,6 +365,7 @@ impl Store for LocalStore {
     async fn delete_version(&self, key: &str, version: &Version, _trace: &Trace) -> Result<()> {
         let (store, key, etag) = (self.clone(), key.to_owned(), version.etag.clone());
         blocking(move || {
+            let _alone = store.source(&key).ok().and_then(|place| partial::alone(&place));
             store.check_version(&key, &etag)?;
             store.following_none().remove(&key)
         })
@@ -374,6 +375,7 @@ impl Store for LocalStore {
     async fn claim(&self, key: &str, etag: &str, _trace: &Trace) -> Result<String> {
         let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
         blocking(move || {
+            let _alone = store.source(&key).ok().and_then(|place| partial::alone(&place));
             store.check_version(&key, &etag)?;
             file::touch(&store.source(&key)?, store.tree.follows(&key))
         })

@@ -380,6 +380,13 @@ fn create_new(destination: &Place, name: &str, most: Mode) -> rustix::io::Result
     destination.folder.open_as(name, flags, most)
 }
 
+/// Keeps other movers from claiming a file between the look at its version and its removal, and from removing it while it is claimed:
+/// a disk has no conditions. `None` where it cannot be locked, as where another program holds a lock of its own.
+pub(super) fn alone(place: &Place) -> Option<File> {
+    let file = place.folder.open(&place.name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok()?;
+    lock_soon(&file).ok().map(|()| file)
+}
+
 /// The file of this name beside the destination as one's own, whatever is in it; `None` where it cannot be.
 fn claim(destination: &Place, name: &str, most: Mode) -> io::Result<Option<File>> {
     let folder = &destination.folder;
