@@ -30,13 +30,11 @@ class Told:
 
     Attributes:
         cap_bits_per_second: On its rate; ``None`` without one.
-        concurrency: Requests in flight; ``None`` where Haulage looked for the number.
         is_polite: Whether it gave way to other traffic.
         memory_bytes: In flight at most; default the engine's own.
     """
 
     cap_bits_per_second: float | None = None
-    concurrency: int | None = None
     is_polite: bool = False
     memory_bytes: int = 96 << 20
 

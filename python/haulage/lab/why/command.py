@@ -56,10 +56,8 @@ class Job:
     def told(self) -> Told:
         """What bounded it because its user said so."""
         cap, memory = self.value("--cap"), self.value("--max-memory")
-        fixed = self.value("--concurrency")
         return Told(
             cap_bits_per_second=parse_rate(cap) if cap else None,
-            concurrency=int(fixed) if fixed else None,
             is_polite="--polite" in self.options,
             **({"memory_bytes": parse_size(memory)} if memory else {}),
         )
