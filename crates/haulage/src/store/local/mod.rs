@@ -365,8 +365,7 @@ impl Store for LocalStore {
     async fn delete_version(&self, key: &str, version: &Version, _trace: &Trace) -> Result<()> {
         let (store, key, etag) = (self.clone(), key.to_owned(), version.etag.clone());
         blocking(move || {
-            let _alone = store.source(&key).ok().and_then(|place| partial::alone(&place));
-            store.check_version(&key, &etag)?;
+            let _alone = store.hold(&key, &etag)?;
             store.following_none().remove(&key)
         })
         .await
@@ -375,8 +374,7 @@ impl Store for LocalStore {
     async fn claim(&self, key: &str, etag: &str, _trace: &Trace) -> Result<String> {
         let (store, key, etag) = (self.clone(), key.to_owned(), etag.to_owned());
         blocking(move || {
-            let _alone = store.source(&key).ok().and_then(|place| partial::alone(&place));
-            store.check_version(&key, &etag)?;
+            let _alone = store.hold(&key, &etag)?;
             file::touch(&store.source(&key)?, store.tree.follows(&key))
         })
         .await
@@ -439,9 +437,11 @@ impl LocalStore {
         file::head(&place, key.to_owned(), followed)
     }
 
-    /// Refuses a file that is no longer this version. Blocks.
-    fn check_version(&self, key: &str, etag: &str) -> Result<()> {
-        if self.look(key)?.etag == etag { Ok(()) } else { Err(changed_since(self.name(key))) }
+    /// Refuses a file that is no longer this version; while what this gives lives, no other mover claims or removes it, where it can be
+    /// locked. Blocks.
+    fn hold(&self, key: &str, etag: &str) -> Result<Option<std::fs::File>> {
+        let alone = self.source(key).ok().and_then(|place| partial::alone(&place));
+        if self.look(key)?.etag == etag { Ok(alone) } else { Err(changed_since(self.name(key))) }
     }
 
     /// Removes a file. Blocks.
